@@ -1,0 +1,41 @@
+/* A store: one directory with its database, its data files, its journal and its committer.
+ *
+ *   DIR/format   "kiln store 1\nbackend rocksdb\nlayout single\nuuid ..." (docs/format.md)
+ *   DIR/lock     flock'ed while a server has it, holds that server's pid
+ *   DIR/db/      the database
+ *   DIR/data/    data files
+ */
+#ifndef STORE_STORE_H
+#define STORE_STORE_H
+
+#include "store/commit.h"
+#include "store/data.h"
+#include "store/kv.h"
+
+struct store;
+
+struct store_options {
+	const char *backend, *layout; /* NULL: what the store has; for a new one rocksdb, single */
+	uint64_t cache_bytes, buffer_bytes;
+	struct commit_options commit;
+	const struct disk *disk;      /* NULL: disk_real */
+	bool create;                  /* make DIR if it is missing or empty */
+};
+
+/* store_open: on failure *why is a malloc'd sentence (what, why, what to do).
+ * -KILN_ELOCKED, -KILN_ENOTKILN, -KILN_EVERSION, -KILN_ECORRUPT, -KILN_EACCES, -KILN_ENOSPC,
+ * -KILN_EINVAL (backend or layout differ from what the store was made with). */
+int store_open(const char *dir, const struct store_options *options, struct store **out,
+	       char **why);
+void store_close(struct store *s); /* commits, then closes; releases the lock */
+
+struct kv *store_kv(struct store *s);
+struct data *store_data(struct store *s);
+struct committer *store_committer(struct store *s);
+const char *store_dir(const struct store *s);
+const char *store_backend(const struct store *s);
+const char *store_layout(const struct store *s);
+/* store_space: bytes in all and free of the file system below DIR (memory for mem). */
+int store_space(struct store *s, uint64_t *total, uint64_t *avail);
+
+#endif
