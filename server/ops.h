@@ -1,0 +1,87 @@
+/* Every operation's handler, under the file that defines it; dispatch.c has the table.
+ * The class of each stands there; see request.h for what a handler may do and returns. */
+#ifndef SERVER_OPS_H
+#define SERVER_OPS_H
+
+#include "server/request.h"
+
+/* ops_name.c: names and inodes */
+int op_lookup(struct request *req);     /* READ; "." and ".." too (export support) */
+int op_create(struct request *req);     /* CHANGE */
+int op_mknod(struct request *req);      /* CHANGE */
+int op_mkdir(struct request *req);      /* CHANGE */
+int op_symlink(struct request *req);    /* CHANGE; name[0], target name[1] */
+int op_tmpfile(struct request *req);    /* CHANGE */
+int op_link(struct request *req);       /* CHANGE */
+int op_readlink(struct request *req);   /* READ */
+/* ops_unlink.c */
+int op_unlink(struct request *req);     /* CHANGE */
+int op_rmdir(struct request *req);      /* CHANGE */
+int op_reap(struct request *req);       /* CHANGE, internal: removes orphan in.nodeid if unopened */
+/* ops_rename.c */
+int op_rename(struct request *req);     /* CHANGE; RENAME; name[0] old, name[1] new */
+int op_rename2(struct request *req);    /* CHANGE; RENAME2: NOREPLACE, EXCHANGE */
+
+/* ops_attr.c */
+int op_getattr(struct request *req);    /* READ */
+int op_setattr(struct request *req);    /* CHANGE, or DATA if it sets a size other than 0 */
+int op_setattr_prepare(struct request *req);
+int op_statfs(struct request *req);     /* READ */
+/* ops_xattr.c, with acl.[ch] */
+int op_getxattr(struct request *req);   /* READ */
+int op_listxattr(struct request *req);  /* READ */
+int op_setxattr(struct request *req);   /* CHANGE */
+int op_removexattr(struct request *req);/* CHANGE */
+
+/* ops_dir.c */
+int op_opendir(struct request *req);    /* READ */
+int op_readdir(struct request *req);    /* READ */
+int op_readdirplus(struct request *req);/* READ */
+int op_releasedir(struct request *req); /* LOCAL */
+
+/* ops_file.c: the bytes of files */
+int op_open(struct request *req);       /* READ, without O_TRUNC */
+int op_open_trunc(struct request *req); /* CHANGE, with O_TRUNC */
+int op_read(struct request *req);       /* READ */
+int op_write_prepare(struct request *req);
+int op_write(struct request *req);      /* DATA */
+int op_flush(struct request *req);      /* READ: durable on `op` volumes; drops fcntl locks */
+int op_fsync(struct request *req);      /* READ: sets durable and sync_data */
+int op_fsyncdir(struct request *req);   /* READ */
+int op_syncfs(struct request *req);     /* READ: durable, sync_all */
+int op_release(struct request *req);    /* LOCAL: open_drop, flock unlock */
+/* ops_space.c */
+int op_fallocate_prepare(struct request *req);
+int op_fallocate(struct request *req);  /* DATA */
+int op_lseek(struct request *req);      /* READ */
+int op_copy_prepare(struct request *req);
+int op_copy(struct request *req);       /* DATA; COPY_FILE_RANGE; the turn is the target's, so
+                                           in.nodeid is the target, the source is in arg */
+
+/* ops_lock.c: fcntl and flock locks */
+int op_getlk(struct request *req);      /* LOCAL */
+int op_setlk(struct request *req);      /* LOCAL; SETLK and SETLKW; the latter may park */
+struct locktable;
+struct locktable *locktable_new(struct volume *v);
+void locktable_free(struct locktable *lt);
+/* locktable_interrupt: the parked request of this session with that unique is answered with
+ * EINTR; false if there is none. */
+bool locktable_interrupt(struct locktable *lt, struct session *s, uint64_t unique);
+/* locktable_drop_owner: unlock all that owner (flock or fcntl) of session s holds on handle;
+ * locktable_drop_session: all of s, parked requests included (those are answered EINTR). */
+void locktable_drop_owner(struct locktable *lt, struct session *s, uint64_t handle, uint64_t owner,
+			  bool flock);
+void locktable_drop_session(struct locktable *lt, struct session *s);
+/* locktable_restore: puts back what a record says was held before a restart (client: its id). */
+int locktable_restore(struct locktable *lt, struct session *s, uint64_t handle,
+		      const struct lock_record *locks, size_t count);
+/* session_client: the client id of a session, the key of its records. */
+uint64_t session_client(const struct session *s);
+
+/* lock_store: keeps the locks that a client holds on an inode in its lock record, so that they
+ * survive a restart; called by the lock table after each change, outside its lock; the write
+ * goes through the writer role like any change.  schedule.c */
+int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
+	       size_t count);
+
+#endif

@@ -1,0 +1,70 @@
+/* A volume: its writer role, its turns, its open files, its counters.
+ *
+ * Writer role.  Changes of a volume are executed one at a time, in order of arrival, by the
+ * thread that holds the role (schedule.c).  Functions marked [role] may only be called by it,
+ * that is from OP_CHANGE handlers and the handler half of OP_DATA.
+ *
+ * Opens.  The server counts who has what open, so that an unlinked inode lives as long as it
+ * must.  An inode about to be deleted is *doomed* until the group that deletes it has been
+ * applied: opening it fails with -KILN_ESTALE meanwhile. */
+#ifndef SERVER_VOLUME_H
+#define SERVER_VOLUME_H
+
+#include "server/request.h"
+
+struct locktable;
+
+/* --- for handlers ------------------------------------------------------------------- */
+
+/* volume_take_handle [role]: a new handle; never given out before. */
+int volume_take_handle(struct volume *v, struct txn *t, uint64_t *handle);
+/* volume_count [role]: adjusts the volume's counters by so many inodes and 512-byte blocks as
+ * part of this operation (undone with it).  -KILN_EQUOTA, with nothing changed, if it would rise
+ * above the quota; -KILN_ENOSPC likewise if the store is nearly full.  Falling never fails. */
+int volume_count(struct volume *v, int64_t inodes, int64_t blocks);
+void volume_statfs(struct volume *v, struct fuse_kstatfs *out);
+bool volume_read_only(const struct volume *v);
+uint64_t volume_cache_ns(const struct volume *v); /* entry and attribute validity */
+int volume_durability(const struct volume *v);    /* DURABILITY_xxx */
+struct store *volume_store(const struct volume *v);
+uint32_t volume_brick(const struct volume *v);
+struct locktable *volume_locks(struct volume *v);
+
+/* open_take: one more open of handle by this session; -KILN_ESTALE if it is doomed.  Take it
+ * before reading the inode (CREATE, TMPFILE: any time in the handler; it is dropped again by the
+ * scheduler if the request's changes do not come to be applied); drop it if the read fails. */
+int open_take(struct session *s, uint64_t handle);
+/* open_drop: one less.  When it was the last of an orphan, the orphan's removal (op_reap) is
+ * queued. */
+void open_drop(struct session *s, uint64_t handle);
+/* volume_doom [role]: true: nobody has handle open, and nobody can open it until this group is
+ * applied: delete it now.  false: it is open somewhere: make it an orphan. */
+bool volume_doom(struct volume *v, uint64_t handle);
+/* volume_orphan [role]: handle lost its last name while open (orphan_put has been called):
+ * remember it, so that its last close removes it. */
+void volume_orphan(struct volume *v, uint64_t handle);
+/* volume_adopt [role]: an orphan has got a name again (link of an O_TMPFILE). */
+void volume_adopt(struct volume *v, uint64_t handle);
+/* volume_trash [role]: a data file is to be removed once this operation is durable
+ * (trash_put has been called). */
+void volume_trash(struct volume *v, uint64_t handle, uint32_t gen);
+
+/* inode_remove [role] (ops_unlink.c): deletes inode, blocks, attributes; data file into the trash;
+ * counters.  For unlink of what nobody has open, and for orphans at their last close. */
+int inode_remove(struct request *req, const struct inode *inode);
+/* inode_lose_name [role] (ops_unlink.c): what follows when a name of inode has been taken away:
+ * nlink down (a directory: gone), ctime; at the last one doom-and-remove or orphan.  Used by
+ * unlink, rmdir and a rename that replaces. */
+int inode_lose_name(struct request *req, struct inode *inode);
+/* inode_truncate_nothing [role] (ops_file.c): size 0: blocks away, or the data file into the
+ * trash and the generation up; changes *inode, which the caller puts; counters; drops setuid and
+ * capabilities if kill_priv. */
+int inode_truncate_nothing(struct request *req, struct inode *inode, bool kill_priv);
+
+/* volume_note_writer: this session changed handle's bytes now; volume_keep_cache: whether a
+ * client that opens the inode may keep what it has cached of it (nobody else changed its bytes
+ * within the cache time). */
+void volume_note_writer(struct volume *v, struct session *s, uint64_t handle);
+bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *inode);
+
+#endif
