@@ -67,4 +67,39 @@ int inode_truncate_nothing(struct request *req, struct inode *inode, bool kill_p
 void volume_note_writer(struct volume *v, struct session *s, uint64_t handle);
 bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *inode);
 
+/* --- for the table of volumes (volumes.c), sessions and the scheduler ------------------ */
+
+struct server;
+
+/* volume_new: the running half of a record; its counters, orphans, clients and locks are read at
+ * the first hello, so a volume nobody uses costs its record and this struct.  volume_free: only
+ * when no session is left (volume_sessions == 0).  Both: admin thread or start-up. */
+int volume_new(struct server *server, const struct volume_record *record, struct volume **out);
+void volume_free(struct volume *v);
+/* volume_update: new name, quota, durability, read-only, cache mode; from the next request on.
+ * Any thread. */
+void volume_update(struct volume *v, const struct volume_record *record);
+void volume_record(struct volume *v, struct volume_record *out);
+/* volume_retire: refuses further hellos (-KILN_ENOVOLUME); force: also ends the sessions there
+ * are (their clients get ESTALE/EIO).  -KILN_EVOLBUSY if sessions remain and not force. */
+int volume_retire(struct volume *v, bool force);
+
+struct volume_info {
+	uint64_t inodes, blocks;      /* used */
+	uint64_t reads, changes;      /* operations answered since start */
+	unsigned sessions, opens, orphans;
+};
+int volume_info(struct volume *v, struct volume_info *out); /* loads the volume if need be */
+/* volume_each_session: for `kiln status`. */
+struct session_info {
+	uint64_t client;
+	char host[64];
+	unsigned kind;      /* HELLO_xxx */
+	bool connected;
+	uint64_t away_ns;   /* since it was last connected */
+	unsigned opens;
+};
+void volume_each_session(struct volume *v, void (*fn)(void *context, const struct session_info *),
+			 void *context);
+
 #endif
