@@ -8,7 +8,9 @@
  *     connection stays open and silent; when it breaks the client hands its duplicate over anew
  *   HELLO_RELAY, HELLO_LIBRARY: FUSE messages, whole, each as long as its header says.  The
  *     sender puts the request's slot into fuse_in_header.padding: a number below hello.slots
- *     that no unanswered request of its own has. */
+ *     that no unanswered request of its own has.  FORGET, BATCH_FORGET and INTERRUPT need none.
+ *     A client that ends for good (unmount, disconnect) sends FUSE_DESTROY; one that merely
+ *     loses the connection is waited for until session_timeout has passed. */
 #ifndef BASE_HELLO_H
 #define BASE_HELLO_H
 

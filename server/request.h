@@ -48,6 +48,7 @@ enum op_class { OP_LOCAL, OP_READ, OP_CHANGE, OP_DATA };
 
 struct request {
 	struct request *next;      /* link in the one queue that owns the request */
+	void (*run)(struct worker *w, struct request *req); /* what a pool thread does with it */
 	const struct op *op;       /* row of the dispatch table */
 	struct conn *conn;         /* where the reply goes; a reference; NULL: internal */
 	struct session *session;
@@ -61,7 +62,11 @@ struct request {
 	/* The message, checked by wire_parse.  Pointers lead into the message's bytes, which live
 	 * as long as the handler runs (kept in `buffer` if the request moves to a queue). */
 	struct fuse_in_header in;  /* unique without the resend bit; nodeid; uid, gid, pid */
-	const void *arg;           /* the opcode's fixed struct; older, shorter forms zero-filled */
+	const void *arg;           /* the opcode's fixed struct, aligned, a copy in arg_space; older,
+	                              shorter forms zero-filled.  COPY_FILE_RANGE: wire_parse has
+	                              swapped in.nodeid (now the target) and nodeid_out (now the
+	                              source) */
+	uint64_t arg_space[16];
 	const char *name[2];       /* NUL-terminated, 1..255 bytes, no '/'; a symlink's target is
 	                              name[1]: up to 4095 bytes, may hold '/' */
 	size_t name_len[2];
@@ -101,6 +106,7 @@ struct request {
 
 	/* CHANGE and DATA: what its reply record says: the inode the reply describes, a count. */
 	uint64_t record_handle, record_value;
+	uint64_t opened;           /* open_take's handle, 0: none; dropped if the request fails */
 
 	/* OP_DATA: what prepare leaves for the handler; prepare and handler alone use it. */
 	struct {
@@ -113,6 +119,7 @@ struct request {
 		bool moved;            /* ... and were in blocks before: take those away */
 	} prep;
 	bool turn_held;            /* OP_DATA: has the turn of in.nodeid */
+	struct request *turn_next, *turn_wait; /* [VOLUME] holders in one bucket; who waits for me */
 	uint64_t seq;              /* CHANGE and DATA: number of the batch it was applied in */
 };
 

@@ -30,10 +30,10 @@ struct store *volume_store(const struct volume *v);
 uint32_t volume_brick(const struct volume *v);
 struct locktable *volume_locks(struct volume *v);
 
-/* open_take: one more open of handle by this session; -KILN_ESTALE if it is doomed.  Take it
- * before reading the inode (CREATE, TMPFILE: any time in the handler; it is dropped again by the
- * scheduler if the request's changes do not come to be applied); drop it if the read fails. */
-int open_take(struct session *s, uint64_t handle);
+/* open_take: one more open of handle by the request's session; -KILN_ESTALE if it is doomed.
+ * READ: take it before reading the inode.  At most one a request (req->opened); if the request
+ * then fails, for whatever reason, the scheduler drops it again. */
+int open_take(struct request *req, uint64_t handle);
 /* open_drop: one less.  When it was the last of an orphan, the orphan's removal (op_reap) is
  * queued. */
 void open_drop(struct session *s, uint64_t handle);
