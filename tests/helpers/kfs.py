@@ -1,5 +1,5 @@
 """What the cases' Python parts share: system calls Python lacks, and expectations."""
-import ctypes, errno, fcntl, mmap, os, signal, stat, struct, sys, threading, time
+import ctypes, errno, fcntl, mmap, os, signal, stat, struct, sys, threading, time, traceback
 from errno import *
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -58,7 +58,8 @@ def utimensat(path, atime, mtime, flags=0):
 
 
 def link_fd(fd, path):
-    os.link('/proc/self/fd/%d' % fd, path, follow_symlinks=True)
+    follow = 0x400
+    return result(libc.linkat(AT_FDCWD, b'/proc/self/fd/%d' % fd, AT_FDCWD, path_bytes(path), follow))
 
 
 def write_file(path, data=b'', mode=0o644):
@@ -104,7 +105,6 @@ class Child:
             call(*args)
             code = 0
         except BaseException:
-            import traceback
             traceback.print_exc()
         finally:
             sys.stderr.flush()
