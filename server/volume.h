@@ -53,8 +53,9 @@ void volume_trash(struct volume *v, uint64_t handle, uint32_t gen);
  * counters.  For unlink of what nobody has open, and for orphans at their last close. */
 int inode_remove(struct request *req, const struct inode *inode);
 /* inode_lose_name [role] (ops_unlink.c): what follows when a name of inode has been taken away:
- * nlink down (a directory: gone), ctime; at the last one doom-and-remove or orphan.  Used by
- * unlink, rmdir and a rename that replaces. */
+ * nlink down (a directory: gone); at the last one doom-and-remove or orphan; stores the inode.
+ * The caller has set its ctime, of the operation's one moment.  Used by unlink, rmdir and a
+ * rename that replaces. */
 int inode_lose_name(struct request *req, struct inode *inode);
 /* inode_truncate_nothing [role] (ops_file.c): size 0: blocks away, or the data file into the
  * trash and the generation up; changes *inode, which the caller puts; counters; drops setuid and

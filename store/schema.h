@@ -32,6 +32,7 @@ enum {
 	INODE_DEFACL = 8,  /* has system.posix_acl_default */
 	INODE_CAPS = 16,   /* has security.capability */
 	INODE_ORPHAN = 32, /* no name left; still open somewhere (orphan record exists) */
+	INODE_LINKABLE = 64, /* an orphan that never had a name and may get one (O_TMPFILE) */
 };
 
 struct inode {
