@@ -2,7 +2,10 @@
  * running server, disturbing no other volume.  Records live in brick 0 of the store and are
  * durable before a call returns (except for listing).
  *
- * Lock: VOLUMES guards the table; a volume found is held by a reference until volumes_put. */
+ * Locks: ADMIN lets one change of the table run at a time and is held over its commit; VOLUMES
+ * guards the table itself, is held for moments and never over a call of the store, so that a
+ * hello never waits for an administrator.  A volume found is held by a reference until
+ * volumes_put. */
 #ifndef SERVER_VOLUMES_H
 #define SERVER_VOLUMES_H
 
@@ -25,8 +28,12 @@ int volumes_delete(struct volumes *vs, const char *name, bool force);
 
 /* volumes_find: -KILN_ENOVOLUME; any thread. */
 int volumes_find(struct volumes *vs, const char *name, struct volume **out);
+/* volumes_put: any thread; the last one of a deleted volume lets its removal begin. */
 void volumes_put(struct volumes *vs, struct volume *v);
-/* volumes_each: in order of name; the table is locked meanwhile. */
-void volumes_each(struct volumes *vs, void (*fn)(void *context, struct volume *v), void *context);
+/* volumes_each: in order of name, as the table was at the call; each volume is held by a
+ * reference and no lock is held while fn runs.  -KILN_ENOMEM. */
+int volumes_each(struct volumes *vs, void (*fn)(void *context, struct volume *v), void *context);
+/* volumes_removing: how many deleted volumes still have keys or files to be taken away. */
+unsigned volumes_removing(struct volumes *vs);
 
 #endif
