@@ -50,6 +50,10 @@
 	X(CLOSED,         ECONNRESET,    "the connection is closed") \
 	X(EXPIRED,        ESTALE,        "the client's session has expired") \
 	X(SHUTDOWN,       ESHUTDOWN,     "the server is stopping") \
+	X(MFILE,          EMFILE,        "too many open files in this process") \
+	X(XDEV,           EXDEV,         "the names are on different file systems") \
+	X(NOTCONN,        ENOTCONN,      "the file system's server is gone") \
+	X(VERIFY,         EIO,           "what was read is not what was written") \
 	X(SYS,            EIO,           "a system call failed")
 
 enum kiln_err {

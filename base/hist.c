@@ -15,7 +15,7 @@ static unsigned bucket_of(uint64_t value)
 	return index < HIST_BUCKETS ? index : HIST_BUCKETS - 1;
 }
 
-static uint64_t bucket_low(unsigned index)
+uint64_t hist_bucket_low(unsigned index)
 {
 	unsigned power = index / HIST_STEPS;
 
@@ -77,7 +77,7 @@ uint64_t hist_quantile(const struct hist *h, double q)
 		double here = (double)h->bucket[i];
 
 		if (here > 0 && below + here >= want) {
-			double low = (double)bucket_low(i), high = (double)bucket_low(i + 1);
+			double low = (double)hist_bucket_low(i), high = (double)hist_bucket_low(i + 1);
 			double v = low + (high - low) * (want - below) / here;
 
 			if (v < (double)h->min)

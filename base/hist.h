@@ -21,6 +21,8 @@ void hist_merge(struct hist *into, const struct hist *from);
 /* hist_quantile: the value below which a share q (0..1) lies, interpolated inside its bucket
  * and clamped to [min, max]; 0 when empty. */
 uint64_t hist_quantile(const struct hist *h, double q);
+/* hist_bucket_low: the smallest value that bucket index counts, for those who print buckets. */
+uint64_t hist_bucket_low(unsigned index);
 double hist_mean(const struct hist *h);
 
 #endif

@@ -1,0 +1,7 @@
+/* The commands; each returns the program's exit code. */
+#ifndef BENCH_CMD_H
+#define BENCH_CMD_H
+
+int cmd_run(int argc, char **argv);
+
+#endif

@@ -1,0 +1,185 @@
+#include "bench/render.h"
+
+#include "bench/doc.h"
+
+#include <langinfo.h>
+#include <math.h>
+#include <string.h>
+
+enum { BAR = 12 };
+
+void render_duration(double ns, char out[16])
+{
+	static const struct {
+		double limit, factor;
+		const char *unit;
+	} steps[] = { { 1e3, 1, "ns" }, { 1e6, 1e3, "us" }, { 1e9, 1e6, "ms" }, { 1e15, 1e9, "s" } };
+	unsigned i = 0;
+
+	while (i < 3 && ns >= steps[i].limit)
+		i++;
+	ns /= steps[i].factor;
+	snprintf(out, 16, ns < 10 && i ? "%.2f %s" : ns < 100 && i ? "%.1f %s" : "%.0f %s", ns,
+		 steps[i].unit);
+}
+
+void render_rate(double per_s, char out[16])
+{
+	if (per_s >= 1e6)
+		snprintf(out, 16, "%.2f M", per_s / 1e6);
+	else if (per_s >= 1e4)
+		snprintf(out, 16, "%.1f k", per_s / 1e3);
+	else if (per_s >= 100)
+		snprintf(out, 16, "%.0f", per_s);
+	else
+		snprintf(out, 16, "%.2f", per_s);
+}
+
+static bool utf8(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* Rates span decades, so a bar's length is logarithmic: empty is 10 a second, full 10 million. */
+static void bar(double rate, char out[BAR * 3 + 1])
+{
+	double full = rate > 10 ? log10(rate / 10) / 6 * BAR : 0;
+	const char *block = utf8() ? "\xe2\x96\x88" : "#", *half = utf8() ? "\xe2\x96\x8c" : "";
+	unsigned n = full > BAR ? BAR : (unsigned)full, used = n;
+
+	out[0] = 0;
+	for (unsigned i = 0; i < n; i++)
+		strcat(out, block);
+	if (full - n >= 0.5 && n < BAR && *half) {
+		strcat(out, half);
+		used++;
+	}
+	for (; used < BAR; used++)
+		strcat(out, " ");
+}
+
+static void note(const json_t *test, const json_t *s, double first_rate, char *out, size_t cap)
+{
+	double bytes = doc_number(s, "bytes_per_s"), trend = doc_number(s, "last_to_first");
+	size_t n = 0;
+
+	out[0] = 0;
+	if (bytes > 0)
+		n += (size_t)snprintf(out, cap, " %.4g MiB/s", bytes / (1 << 20));
+	if (trend > 0)
+		n += (size_t)snprintf(out + n, cap - n, " last/first %.2f", trend);
+	if (json_is_true(json_object_get(test, "scale")) && first_rate > 0)
+		n += (size_t)snprintf(out + n, cap - n, " x%.2f", doc_number(s, "rate") / first_rate);
+	if (*doc_text(test, "why"))
+		snprintf(out + n, cap - n, " (%s)", doc_text(test, "why"));
+}
+
+static void row(FILE *out, const char *name, double rate, const json_t *lat, const char *notes)
+{
+	char bars[BAR * 3 + 1], per_s[16], t[4][16];
+	static const char *const keys[] = { "mean", "p50", "p99", "max" };
+
+	bar(rate, bars);
+	render_rate(rate, per_s);
+	for (unsigned i = 0; i < 4; i++)
+		render_duration(doc_number(lat, keys[i]), t[i]);
+	fprintf(out, "  %-26.26s %s %9s %9s %9s %9s %9s %s\n", name, bars, per_s, t[0], t[1], t[2],
+		t[3], notes);
+}
+
+static void client_rows(FILE *out, const json_t *s)
+{
+	const json_t *c;
+	char t[3][16], per_s[16];
+	size_t i;
+
+	json_array_foreach(json_object_get(s, "clients"), i, c) {
+		render_rate(doc_number(c, "rate"), per_s);
+		render_duration(doc_number(c, "mean_ns"), t[0]);
+		render_duration(doc_number(c, "p99_ns"), t[1]);
+		render_duration(doc_number(c, "max_ns"), t[2]);
+		fprintf(out, "    client %-4.0f %40s %9s %19s %9s\n", doc_number(c, "client"), per_s,
+			t[0], t[1], t[2]);
+	}
+}
+
+static const char *short_name(const json_t *series)
+{
+	const char *metric = doc_text(series, "metric"), *dot = strchr(metric, '.');
+
+	return dot ? dot + 1 : metric;
+}
+
+static void test_rows(FILE *out, const json_t *test, double *first_rate, bool per_client)
+{
+	const json_t *series = json_object_get(test, "series"), *s;
+	char notes[400];
+	size_t i;
+
+	if (json_array_size(series) == 0)
+		fprintf(out, "  %-26.26s %s: %s\n", doc_text(test, "test"), doc_text(test, "status"),
+			doc_text(test, "why"));
+	json_array_foreach(series, i, s) {
+		if (*first_rate == 0)
+			*first_rate = doc_number(s, "rate");
+		note(test, s, *first_rate, notes, sizeof notes);
+		row(out, short_name(s), doc_number(s, "rate"), json_object_get(s, "latency_ns"),
+		    notes);
+		if (per_client)
+			client_rows(out, s);
+	}
+}
+
+static void head(const json_t *doc, FILE *out)
+{
+	const json_t *machine = json_object_get(doc, "machine"), *t;
+	char flush[16];
+	size_t i;
+
+	fprintf(out, "%s, %.0f x %s\n", doc_text(machine, "kernel"), doc_number(machine, "processors"),
+		doc_text(machine, "processor"));
+	json_array_foreach(json_object_get(doc, "targets"), i, t) {
+		render_duration(doc_number(t, "flush_us_median") * 1000, flush);
+		fprintf(out, "%s: %s, flush %s\n", doc_text(t, "where"),
+			*doc_text(t, "file_system") ? doc_text(t, "file_system") : doc_text(t, "kind"),
+			json_object_get(t, "flush_us_median") ? flush : "unknown");
+	}
+}
+
+static void warnings(const json_t *doc, FILE *out)
+{
+	const json_t *w;
+	size_t i;
+
+	json_array_foreach(json_object_get(doc, "warnings"), i, w)
+		fprintf(out, "warning: %s\n", json_string_value(w));
+}
+
+static void run_table(const json_t *doc, FILE *out, bool per_client)
+{
+	const char *suite = "";
+	double first_rate = 0;
+	const json_t *test;
+	size_t i;
+
+	fprintf(out, "  %-26s %-12s %9s %9s %9s %9s %9s\n", "", "10..10M/s", "per s", "mean", "p50",
+		"p99", "max");
+	json_array_foreach(json_object_get(doc, "tests"), i, test) {
+		if (strcmp(suite, doc_text(test, "suite")) != 0) {
+			suite = doc_text(test, "suite");
+			first_rate = 0;
+			fprintf(out, "%s\n", suite);
+		}
+		test_rows(out, test, &first_rate, per_client);
+	}
+	fprintf(out, "%.1f s\n", doc_number(doc, "took_s"));
+}
+
+void render_screen(const json_t *doc, FILE *out, bool per_client)
+{
+	head(doc, out);
+	if (strcmp(doc_text(doc, "kind"), "run") == 0)
+		run_table(doc, out, per_client);
+	warnings(doc, out);
+	fflush(out);
+}
