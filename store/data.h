@@ -46,5 +46,6 @@ int data_sync_many(struct data *data, const struct data_id *ids, size_t count);
 /* data_remove: missing is fine.  data_remove_brick: everything of a brick. */
 int data_remove(struct data *data, struct data_id id);
 int data_remove_brick(struct data *data, uint32_t brick);
+int data_remove_all(struct data *data);
 
 #endif

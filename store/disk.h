@@ -26,8 +26,8 @@ struct disk {
 		    size_t len, size_t *done);
 	int (*blocks)(const struct disk *d, int fd, uint64_t *count512);
 	int (*start_writeback)(const struct disk *d, int fd); /* begins, does not wait */
-	int (*sync)(const struct disk *d, int fd); /* fdatasync */
-	int (*unlink)(const struct disk *d, int dirfd, const char *path);
+	int (*sync)(const struct disk *d, int fd); /* fdatasync; a directory: fsync */
+	int (*unlink)(const struct disk *d, int dirfd, const char *path); /* or an empty directory */
 	int (*mkdir)(const struct disk *d, int dirfd, const char *path, mode_t mode);
 	void *context; /* a twin's own state */
 };

@@ -93,11 +93,17 @@ int kv_apply(struct kv *kv, const struct kv_batch *batch, unsigned flags, uint64
 int kv_sync(struct kv *kv, uint64_t *through);
 
 /* kv_view_new: a snapshot of the latest applied state. */
-struct kv_view *kv_view_new(struct kv *kv);
+struct kv_view *kv_view_new(struct kv *kv); /* NULL: out of memory */
 void kv_view_free(struct kv *kv, struct kv_view *view);
 
 /* kv_property: a back end's own figures as text for `kiln status` and benchmarks, malloc'd;
- * NULL if not known.  Names: "size_bytes", "stats". */
+ * NULL if not known.  Names: "size_bytes" (a number), "stats". */
 char *kv_property(struct kv *kv, const char *name);
+
+/* kv_break: the store takes no changes from now on; why is copied, the first one stays.  Used
+ * by the committer when a data file could not be synced.  Any thread.
+ * kv_broken: why (owned by kv, until kv_close), or NULL while all is well. */
+void kv_break(struct kv *kv, const char *why);
+const char *kv_broken(const struct kv *kv);
 
 #endif

@@ -29,10 +29,13 @@ struct store *txn_store(const struct txn *t);
 
 int txn_get(struct txn *t, enum kv_space space, const void *key, size_t key_len, void *buf,
 	    size_t cap, size_t *len);
+/* txn_get_many: as kv_get_many.  Readers only. */
+int txn_get_many(struct txn *t, enum kv_space space, struct kv_item *items, size_t count);
 int txn_put(struct txn *t, enum kv_space space, const void *key, size_t key_len,
 	    const void *value, size_t value_len);
 int txn_del(struct txn *t, enum kv_space space, const void *key, size_t key_len);
-/* txn_scan_*: as kv_scan_*, with the group's own changes merged in. */
+/* txn_scan_*: as kv_scan_*, with the group's own changes merged in as they were at the opening.
+ * Putting and deleting while a scan is open is fine; txn_undo and txn_apply are not. */
 struct txn_scan;
 int txn_scan_open(struct txn *t, enum kv_space space, const void *from, size_t from_len,
 		  const void *to, size_t to_len, struct txn_scan **out);

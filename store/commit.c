@@ -1,0 +1,370 @@
+/* The committer.  Happy path: somebody parks a wait; the thread takes the whole list, begins a
+ * new epoch, syncs the data files named, syncs the store, publishes the number, calls back.
+ * Failures: any sync that fails breaks the store; every waiter of that round and all later ones
+ * get the error, nothing is tried twice.
+ *
+ * One lock (rank COMMIT) guards the list and the thread's sleep; nothing is called with it
+ * held.  The numbers are atomic, so asking for them costs no lock. */
+#include "store/commit.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/lock.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <sys/random.h>
+
+struct wait_list {
+	struct commit_wait *first, **tail;
+};
+
+struct committer {
+	struct kv *kv;
+	struct data *data;
+	uint64_t interval_ns;
+	pthread_t thread;
+	struct lock lock;
+	struct cond wake;
+	struct wait_list waiting;   /* [lock] */
+	uint64_t dirty_since_ns;    /* [lock] first apply that no round covers; 0: none */
+	bool stop;                  /* [lock] */
+	bool dirty;                 /* atomic: dirty_since_ns is set */
+	uint64_t applied, durable;  /* atomic */
+	uint64_t epoch;             /* atomic */
+	int failed;                 /* atomic: 0, or what later waiters get */
+	struct data_id *ids;        /* committer thread */
+	size_t ids_room;            /* committer thread */
+	struct commit_stats stats;  /* [lock] */
+};
+
+static void list_init(struct wait_list *l)
+{
+	l->first = NULL;
+	l->tail = &l->first;
+}
+
+static void list_add(struct wait_list *l, struct commit_wait *w)
+{
+	w->next = NULL;
+	*l->tail = w;
+	l->tail = &w->next;
+}
+
+static void list_move(struct wait_list *from, struct wait_list *to)
+{
+	*to = *from;
+	if (!from->first)
+		to->tail = &to->first;
+	list_init(from);
+}
+
+static void raise_to(uint64_t *number, uint64_t value)
+{
+	uint64_t seen = __atomic_load_n(number, __ATOMIC_RELAXED);
+
+	while (seen < value && !__atomic_compare_exchange_n(number, &seen, value, true,
+							    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		;
+}
+
+/* sleep_until_due: false when it is time to end (nothing is left then). */
+static bool sleep_until_due(struct committer *c)
+{
+	lock_assert_held(&c->lock);
+	for (;;) {
+		uint64_t due = c->dirty_since_ns + c->interval_ns;
+
+		if (c->waiting.first || (c->dirty_since_ns && (c->stop || clock_mono() >= due)))
+			return true;
+		if (c->stop)
+			return false;
+		if (c->dirty_since_ns)
+			cond_wait_until(&c->wake, &c->lock, due);
+		else
+			cond_wait(&c->wake, &c->lock);
+	}
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct data_id *x = a, *y = b;
+
+	if (x->brick != y->brick)
+		return x->brick < y->brick ? -1 : 1;
+	if (x->handle != y->handle)
+		return x->handle < y->handle ? -1 : 1;
+	return (x->gen > y->gen) - (x->gen < y->gen);
+}
+
+static int add_id(struct committer *c, size_t count, struct data_id id)
+{
+	if (count == c->ids_room) {
+		size_t room = c->ids_room ? 2 * c->ids_room : 64;
+		void *grown = realloc(c->ids, room * sizeof(*c->ids));
+
+		if (!grown)
+			return -KILN_ENOMEM;
+		c->ids = grown;
+		c->ids_room = room;
+	}
+	c->ids[count] = id;
+	return 0;
+}
+
+/* collect_files: the data files the waiters name, each once. */
+static int collect_files(struct committer *c, const struct wait_list *list, size_t *count)
+{
+	size_t named = 0, kept = 0;
+
+	for (const struct commit_wait *w = list->first; w; w = w->next) {
+		if (!w->data.handle)
+			continue;
+		int err = add_id(c, named++, w->data);
+		if (err)
+			return err;
+	}
+	if (named > 1)
+		qsort(c->ids, named, sizeof(c->ids[0]), compare_ids);
+	for (size_t i = 0; i < named; i++)
+		if (kept == 0 || compare_ids(&c->ids[kept - 1], &c->ids[i]) != 0)
+			c->ids[kept++] = c->ids[i];
+	*count = kept;
+	return 0;
+}
+
+static int sync_files(struct committer *c, const struct wait_list *list, size_t *count)
+{
+	int err = collect_files(c, list, count);
+
+	if (!err)
+		err = data_sync_many(c->data, c->ids, *count);
+	if (err)
+		kv_break(c->kv, "a data file could not be synced");
+	return err;
+}
+
+/* sync_store: skipped when everything applied is durable (waiters for data files only). */
+static int sync_store(struct committer *c, bool *needed)
+{
+	uint64_t through;
+	int err;
+
+	*needed = commit_latest(c) > commit_durable(c);
+	if (!*needed)
+		return 0;
+	err = kv_sync(c->kv, &through);
+	if (err)
+		return err;
+	raise_to(&c->applied, through);
+	__atomic_store_n(&c->durable, through, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static bool is_durable(const struct committer *c, const struct commit_wait *w)
+{
+	return !w->data.handle && w->seq <= commit_durable(c);
+}
+
+static void call_back(struct committer *c, struct wait_list *list, int err)
+{
+	for (struct commit_wait *w = list->first, *next; w; w = next) {
+		next = w->next;
+		w->done(w, is_durable(c, w) ? 0 : err);
+	}
+}
+
+/* pull_durable: those who parked during the round but applied before its sync need no other. */
+static void pull_durable(struct committer *c, struct wait_list *to)
+{
+	struct wait_list all;
+
+	lock_assert_held(&c->lock);
+	list_move(&c->waiting, &all);
+	for (struct commit_wait *w = all.first, *next; w; w = next) {
+		next = w->next;
+		list_add(is_durable(c, w) ? to : &c->waiting, w);
+	}
+}
+
+static int sync_all(struct committer *c, const struct wait_list *list, size_t *files, bool *synced)
+{
+	int err = __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE);
+
+	if (err)
+		return err;
+	err = sync_files(c, list, files);
+	if (!err)
+		err = sync_store(c, synced);
+	if (err)
+		__atomic_store_n(&c->failed, -KILN_EBADSTORE, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* one_round: begun and ended with the lock held, which is free in between. */
+static void one_round(struct committer *c)
+{
+	struct wait_list list, late;
+	uint64_t begun = clock_mono();
+	bool synced = false;
+	size_t files = 0;
+	int err;
+
+	lock_assert_held(&c->lock);
+	list_init(&late);
+	list_move(&c->waiting, &list);
+	c->dirty_since_ns = 0;
+	__atomic_store_n(&c->dirty, false, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&c->epoch, 1, __ATOMIC_ACQ_REL);
+	lock_give(&c->lock);
+
+	err = sync_all(c, &list, &files, &synced);
+
+	lock_take(&c->lock);
+	c->stats.syncs += synced;
+	c->stats.data_files += files;
+	c->stats.sync_ns_total += clock_mono() - begun;
+	pull_durable(c, &late);
+	lock_give(&c->lock);
+
+	log_debug(commit, "durable %llu, files %zu, %s", (unsigned long long)commit_durable(c),
+		  files, err_text(err));
+	call_back(c, &list, err);
+	call_back(c, &late, 0);
+	lock_take(&c->lock);
+}
+
+static void *run(void *context)
+{
+	struct committer *c = context;
+
+	pthread_setname_np(pthread_self(), "commit");
+	lock_take(&c->lock);
+	while (sleep_until_due(c))
+		one_round(c);
+	lock_give(&c->lock);
+	return NULL;
+}
+
+/* A random start keeps the epochs of two processes apart; the top bit is left for counting. */
+static int first_epoch(uint64_t *epoch)
+{
+	if (getrandom(epoch, sizeof(*epoch), 0) != sizeof(*epoch))
+		return -KILN_ESYS;
+	*epoch = *epoch >> 1 | 1;
+	return 0;
+}
+
+int commit_start(struct kv *kv, struct data *data, const struct commit_options *options,
+		 struct committer **out)
+{
+	struct committer *c = calloc(1, sizeof(*c));
+	int err;
+
+	if (!c)
+		return -KILN_ENOMEM;
+	c->kv = kv;
+	c->data = data;
+	c->interval_ns = options->interval_ns ? options->interval_ns : NS_PER_S;
+	list_init(&c->waiting);
+	lock_init(&c->lock, LOCK_RANK_COMMIT, "commit");
+	cond_init(&c->wake);
+	err = first_epoch(&c->epoch);
+	if (!err)
+		err = err_from_errno(pthread_create(&c->thread, NULL, run, c));
+	if (err) {
+		cond_destroy(&c->wake);
+		lock_destroy(&c->lock);
+		free(c);
+		return err;
+	}
+	*out = c;
+	return 0;
+}
+
+void commit_stop(struct committer *c)
+{
+	if (!c)
+		return;
+	lock_take(&c->lock);
+	c->stop = true;
+	cond_signal(&c->wake);
+	lock_give(&c->lock);
+	pthread_join(c->thread, NULL);
+	cond_destroy(&c->wake);
+	lock_destroy(&c->lock);
+	free(c->ids);
+	free(c);
+}
+
+/* The flag keeps the lock out of the way of all but the first apply after a round. */
+void commit_applied(struct committer *c, uint64_t seq)
+{
+	raise_to(&c->applied, seq);
+	if (__atomic_exchange_n(&c->dirty, true, __ATOMIC_SEQ_CST))
+		return;
+	lock_guard(&c->lock);
+	if (!c->dirty_since_ns) {
+		c->dirty_since_ns = clock_mono();
+		cond_signal(&c->wake);
+	}
+}
+
+/* settled: true, with *err, if there is nothing to wait for. */
+static bool settled(const struct committer *c, const struct commit_wait *w, int *err)
+{
+	*err = 0;
+	if (is_durable(c, w))
+		return true;
+	*err = __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE);
+	return *err != 0;
+}
+
+/* Asked a second time under the lock: a round may have ended in between, and the next would
+ * come only when somebody else needs it. */
+void commit_wait(struct committer *c, struct commit_wait *w)
+{
+	bool done;
+	int err;
+
+	if (settled(c, w, &err)) {
+		w->done(w, err);
+		return;
+	}
+	lock_take(&c->lock);
+	done = settled(c, w, &err);
+	if (!done) {
+		if (!c->waiting.first)
+			cond_signal(&c->wake);
+		list_add(&c->waiting, w);
+		c->stats.waits++;
+	}
+	lock_give(&c->lock);
+	if (done)
+		w->done(w, err);
+}
+
+uint64_t commit_durable(const struct committer *c)
+{
+	return __atomic_load_n(&c->durable, __ATOMIC_ACQUIRE);
+}
+
+uint64_t commit_latest(const struct committer *c)
+{
+	return __atomic_load_n(&c->applied, __ATOMIC_ACQUIRE);
+}
+
+uint64_t commit_epoch(const struct committer *c)
+{
+	return __atomic_load_n(&c->epoch, __ATOMIC_ACQUIRE);
+}
+
+void commit_stats(const struct committer *c, struct commit_stats *out)
+{
+	struct committer *own = (struct committer *)(uintptr_t)c;
+
+	lock_guard(&own->lock);
+	*out = c->stats;
+	out->applied = commit_latest(c);
+	out->durable = commit_durable(c);
+}

@@ -1,0 +1,436 @@
+/* The back end that keeps nothing: ordered maps in memory, for tests and as the upper limit of
+ * what a back end can reach.  A view is the latest state: nothing here is durable, so there is
+ * no older state to show.
+ *
+ * Each key space is a skip list under one mutex.  A batch is made into nodes first, outside the
+ * mutex; linking them in cannot fail, so a batch is all or nothing. */
+#include "store/kv_impl.h"
+
+#include "base/err.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HEIGHT_MAX = 16, CHUNK_ENTRIES = 64, CHUNK_BYTES = 1 << 16 };
+
+struct node {
+	uint32_t value_len;
+	uint16_t key_len;
+	uint16_t height;
+	struct node *next[]; /* [lock]; height of them, then key and value */
+};
+
+struct list {
+	struct node *head[HEIGHT_MAX];
+};
+
+struct mem {
+	struct kv kv;
+	struct lock lock;    /* rank STORE */
+	struct list lists[KV_SPACES]; /* [lock] */
+	uint64_t random;     /* [lock] */
+	uint64_t bytes;      /* [lock] keys and values */
+	bool single;
+};
+
+/* A scan copies entries out in chunks, so the mutex is never held between two calls. */
+struct mem_scan {
+	struct kv_scan scan;
+	struct mem *mem;
+	struct list *list;
+	unsigned char *from, *to;
+	size_t from_len, from_room, to_len;
+	unsigned char *chunk;   /* entries: two lengths, key, value */
+	size_t chunk_used, chunk_room, at;
+	bool ended;
+};
+
+static struct mem *mem_of(struct kv *kv)
+{
+	return (struct mem *)kv;
+}
+
+static unsigned char *node_key(struct node *n)
+{
+	return (unsigned char *)(n->next + n->height);
+}
+
+static unsigned char *node_value(struct node *n)
+{
+	return node_key(n) + n->key_len;
+}
+
+static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static struct list *list_of(struct mem *m, enum kv_space space)
+{
+	return &m->lists[m->single ? 0 : space];
+}
+
+/* find: the first node with a key >= key; links[i], if wanted, is the pointer to follow (or to
+ * change) at level i in front of it. */
+static struct node *find(struct list *l, const void *key, size_t key_len, struct node ***links)
+{
+	struct node **at = l->head;
+
+	for (int i = HEIGHT_MAX - 1; i >= 0; i--) {
+		while (at[i] && compare(node_key(at[i]), at[i]->key_len, key, key_len) < 0)
+			at = at[i]->next;
+		if (links)
+			links[i] = &at[i];
+	}
+	return at[0];
+}
+
+static void unlink_node(struct mem *m, struct node *n, struct node ***links)
+{
+	for (int i = 0; i < n->height; i++)
+		*links[i] = n->next[i];
+	m->bytes -= n->key_len + n->value_len;
+	free(n);
+}
+
+static void erase(struct mem *m, struct list *l, const void *key, size_t key_len)
+{
+	struct node **links[HEIGHT_MAX];
+	struct node *n = find(l, key, key_len, links);
+
+	if (n && compare(node_key(n), n->key_len, key, key_len) == 0)
+		unlink_node(m, n, links);
+}
+
+static void erase_range(struct mem *m, struct list *l, const void *from, size_t from_len,
+			const void *to, size_t to_len)
+{
+	struct node **links[HEIGHT_MAX];
+	struct node *n = find(l, from, from_len, links);
+
+	while (n && compare(node_key(n), n->key_len, to, to_len) < 0) {
+		unlink_node(m, n, links);
+		n = *links[0];
+	}
+}
+
+static void insert(struct mem *m, struct list *l, struct node *n)
+{
+	struct node **links[HEIGHT_MAX];
+	struct node *old = find(l, node_key(n), n->key_len, links);
+
+	if (old && compare(node_key(old), old->key_len, node_key(n), n->key_len) == 0)
+		unlink_node(m, old, links);
+	for (int i = 0; i < n->height; i++) {
+		n->next[i] = *links[i];
+		*links[i] = n;
+	}
+	m->bytes += n->key_len + n->value_len;
+}
+
+/* One level up with probability 1/4. */
+static int random_height(uint64_t *state)
+{
+	int height = 1;
+
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	for (uint64_t bits = *state >> 8; height < HEIGHT_MAX && (bits & 3) == 0; bits >>= 2)
+		height++;
+	return height;
+}
+
+static struct node *node_new(const struct kv_batch *b, const struct kv_record *r, int height)
+{
+	struct node *n = malloc(sizeof(*n) + (size_t)height * sizeof(n->next[0]) + r->key_len +
+				r->value_len);
+
+	if (!n)
+		return NULL;
+	n->height = (uint16_t)height;
+	n->key_len = r->key_len;
+	n->value_len = r->value_len;
+	memcpy(node_key(n), b->bytes + r->at, (size_t)r->key_len + r->value_len);
+	return n;
+}
+
+/* The batch's nodes, chained through next[0]. */
+static int make_nodes(struct mem *m, const struct kv_batch *b, struct node **out)
+{
+	struct node *first = NULL, **tail = &first;
+	uint64_t random = __atomic_fetch_add(&m->random, 0x9e3779b97f4a7c15, __ATOMIC_RELAXED) | 1;
+
+	for (size_t i = 0; i < b->count; i++) {
+		if (b->records[i].kind != KV_PUT)
+			continue;
+		*tail = node_new(b, &b->records[i], random_height(&random));
+		if (!*tail)
+			goto nomem;
+		(*tail)->next[0] = NULL;
+		tail = &(*tail)->next[0];
+	}
+	*out = first;
+	return 0;
+nomem:
+	while (first) {
+		struct node *next = first->next[0];
+
+		free(first);
+		first = next;
+	}
+	return -KILN_ENOMEM;
+}
+
+static int mem_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
+{
+	struct mem *m = mem_of(kv);
+	struct node *made;
+	int err = make_nodes(m, b, &made);
+
+	if (err)
+		return err;
+	lock_guard(&m->lock);
+	for (size_t i = 0; i < b->count; i++) {
+		const struct kv_record *r = &b->records[i];
+		const unsigned char *key = b->bytes + r->at;
+		struct list *l = list_of(m, r->space);
+
+		if (r->kind == KV_DEL) {
+			erase(m, l, key, r->key_len);
+		} else if (r->kind == KV_DEL_RANGE) {
+			erase_range(m, l, key, r->key_len, key + r->key_len, r->value_len);
+		} else {
+			struct node *n = made;
+
+			made = n->next[0];
+			insert(m, l, n);
+		}
+	}
+	return 0;
+}
+
+static int mem_sync(struct kv *kv)
+{
+	return 0;
+}
+
+static int mem_get(struct kv *kv, const struct kv_view *view, enum kv_space space, const void *key,
+		   size_t key_len, void *buf, size_t cap, size_t *len, unsigned flags)
+{
+	struct mem *m = mem_of(kv);
+	struct node *n;
+
+	lock_guard(&m->lock);
+	n = find(list_of(m, space), key, key_len, NULL);
+	if (!n || compare(node_key(n), n->key_len, key, key_len) != 0)
+		return -KILN_ENOENT;
+	*len = n->value_len;
+	if (cap)
+		memcpy(buf, node_value(n), n->value_len < cap ? n->value_len : cap);
+	return n->value_len > cap ? -KILN_ERANGE : 0;
+}
+
+static int mem_get_many(struct kv *kv, const struct kv_view *view, enum kv_space space,
+			struct kv_item *items, size_t count, unsigned flags)
+{
+	for (size_t i = 0; i < count; i++)
+		items[i].err = mem_get(kv, view, space, items[i].key, items[i].key_len, items[i].buf,
+				       items[i].cap, &items[i].len, flags);
+	return 0;
+}
+
+static void mem_scan_close(struct kv_scan *scan)
+{
+	struct mem_scan *s = (struct mem_scan *)scan;
+
+	free(s->from);
+	free(s->to);
+	free(s->chunk);
+	free(s);
+}
+
+static int mem_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space space,
+			 const void *from, size_t from_len, const void *to, size_t to_len,
+			 unsigned flags, struct kv_scan **out)
+{
+	struct mem_scan *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -KILN_ENOMEM;
+	s->scan.ops = kv->ops;
+	s->mem = mem_of(kv);
+	s->list = list_of(s->mem, space);
+	s->from_room = from_len + 1;
+	s->from = malloc(s->from_room);
+	s->to = malloc(to_len + 1);
+	if (!s->from || !s->to) {
+		mem_scan_close(&s->scan);
+		return -KILN_ENOMEM;
+	}
+	memcpy(s->from, from, from_len);
+	memcpy(s->to, to, to_len);
+	s->from_len = from_len;
+	s->to_len = to_len;
+	*out = &s->scan;
+	return 0;
+}
+
+static int chunk_add(struct mem_scan *s, struct node *n)
+{
+	size_t bytes = (size_t)n->key_len + n->value_len, need = s->chunk_used + 8 + bytes;
+	uint32_t lens[2] = { n->key_len, n->value_len };
+
+	if (need > s->chunk_room) {
+		size_t room = need < 4096 ? 4096 : 2 * need;
+		void *grown = realloc(s->chunk, room);
+
+		if (!grown)
+			return -KILN_ENOMEM;
+		s->chunk = grown;
+		s->chunk_room = room;
+	}
+	memcpy(s->chunk + s->chunk_used, lens, 8);
+	memcpy(s->chunk + s->chunk_used + 8, node_key(n), bytes);
+	s->chunk_used = need;
+	return 0;
+}
+
+/* The next chunk begins right behind the last key: that key with a zero byte added. */
+static int remember(struct mem_scan *s, struct node *n)
+{
+	size_t need = (size_t)n->key_len + 1;
+
+	if (need > s->from_room) {
+		void *grown = realloc(s->from, need);
+
+		if (!grown)
+			return -KILN_ENOMEM;
+		s->from = grown;
+		s->from_room = need;
+	}
+	memcpy(s->from, node_key(n), n->key_len);
+	s->from[n->key_len] = 0;
+	s->from_len = need;
+	return 0;
+}
+
+static int fill(struct mem_scan *s)
+{
+	struct node *n, *last = NULL;
+	int count = 0, err = 0;
+
+	s->chunk_used = s->at = 0;
+	lock_guard(&s->mem->lock);
+	n = find(s->list, s->from, s->from_len, NULL);
+	while (n && count < CHUNK_ENTRIES && s->chunk_used < CHUNK_BYTES) {
+		if (compare(node_key(n), n->key_len, s->to, s->to_len) >= 0)
+			break;
+		err = chunk_add(s, n);
+		if (err)
+			return err;
+		last = n;
+		n = n->next[0];
+		count++;
+	}
+	s->ended = !n || compare(node_key(n), n->key_len, s->to, s->to_len) >= 0;
+	return last ? remember(s, last) : 0;
+}
+
+static int mem_scan_next(struct kv_scan *scan, const void **key, size_t *key_len,
+			 const void **value, size_t *value_len)
+{
+	struct mem_scan *s = (struct mem_scan *)scan;
+	uint32_t lens[2];
+
+	if (s->at == s->chunk_used) {
+		int err = s->ended ? 0 : fill(s);
+
+		if (err)
+			return err;
+		if (s->at == s->chunk_used)
+			return 0;
+	}
+	memcpy(lens, s->chunk + s->at, 8);
+	*key = s->chunk + s->at + 8;
+	*key_len = lens[0];
+	*value = s->chunk + s->at + 8 + lens[0];
+	*value_len = lens[1];
+	s->at += 8 + (size_t)lens[0] + lens[1];
+	return 1;
+}
+
+static struct kv_view *mem_view_new(struct kv *kv)
+{
+	struct kv_view *view = malloc(sizeof(*view));
+
+	if (view)
+		view->kv = kv;
+	return view;
+}
+
+static void mem_view_free(struct kv *kv, struct kv_view *view)
+{
+	free(view);
+}
+
+static char *mem_property(struct kv *kv, const char *name)
+{
+	struct mem *m = mem_of(kv);
+	char *text;
+
+	if (strcmp(name, "size_bytes") != 0)
+		return NULL;
+	lock_guard(&m->lock);
+	return asprintf(&text, "%llu", (unsigned long long)m->bytes) < 0 ? NULL : text;
+}
+
+static void mem_close(struct kv *kv)
+{
+	struct mem *m = mem_of(kv);
+
+	for (int i = 0; i < KV_SPACES; i++) {
+		struct node *n = m->lists[i].head[0];
+
+		while (n) {
+			struct node *next = n->next[0];
+
+			free(n);
+			n = next;
+		}
+	}
+	lock_destroy(&m->lock);
+	kv_fini(kv);
+	free(m);
+}
+
+static const struct kv_ops mem_ops = {
+	.name = "mem",
+	.close = mem_close,
+	.get = mem_get,
+	.get_many = mem_get_many,
+	.scan_open = mem_scan_open,
+	.scan_next = mem_scan_next,
+	.scan_close = mem_scan_close,
+	.apply = mem_apply,
+	.sync = mem_sync,
+	.view_new = mem_view_new,
+	.view_free = mem_view_free,
+	.property = mem_property,
+};
+
+int kv_mem_open(const struct kv_options *options, struct kv **out)
+{
+	struct mem *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -KILN_ENOMEM;
+	kv_init(&m->kv, &mem_ops);
+	lock_init(&m->lock, LOCK_RANK_STORE, "mem");
+	m->single = strcmp(options->layout, "single") == 0;
+	*out = &m->kv;
+	return 0;
+}
