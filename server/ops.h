@@ -40,6 +40,7 @@ int op_readdirplus(struct request *req);/* READ */
 int op_releasedir(struct request *req); /* LOCAL */
 
 /* ops_file.c: the bytes of files */
+enum { FH_READ_ONLY = 1 }; /* fh of an open that cannot write; 0: one that may */
 int op_open(struct request *req);       /* READ, without O_TRUNC */
 int op_open_trunc(struct request *req); /* CHANGE, with O_TRUNC */
 int op_read(struct request *req);       /* READ */

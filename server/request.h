@@ -117,6 +117,7 @@ struct request {
 		uint32_t gen;          /* generation of the data file the bytes went to */
 		bool data_file;        /* the bytes are in a data file now */
 		bool moved;            /* ... and were in blocks before: take those away */
+		bool synced;           /* ... of which the copy is durable already */
 	} prep;
 	bool turn_held;            /* OP_DATA: has the turn of in.nodeid */
 	struct request *turn_next, *turn_wait; /* [VOLUME] holders in one bucket; who waits for me */
