@@ -161,10 +161,8 @@ int main(int argc, char **argv)
 {
 	int code;
 
-	if (argc < 2) {
-		print_overview();
-		return CLI_USAGE;
-	}
+	if (argc < 2)
+		cli_die(CLI_USAGE, "a command is missing; 'kiln --help' lists them");
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
 		return cli_version(&commands[COMMANDS - 2], 1, argv);
 	if (asks_help(argv[1]) && argc == 2) {

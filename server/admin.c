@@ -94,6 +94,15 @@ static void answer_err(struct call *c, int err)
 	answer_error(c, status_of(err), err, err_text(err));
 }
 
+/* answer_volume_err: the sentence names the volume. */
+static void answer_volume_err(struct call *c, const char *name, int err)
+{
+	char why[WHY_MAX];
+
+	snprintf(why, sizeof why, "volume '%.128s': %s", name, err_text(err));
+	answer_error(c, status_of(err), err, why);
+}
+
 static void answer_json(struct call *c, unsigned status, json_t *json)
 {
 	if (!json)
@@ -237,7 +246,7 @@ static void answer_volume(struct call *c, unsigned status, const char *name, boo
 	int err = volumes_find(c->server->volumes, name, &v);
 
 	if (err) {
-		answer_err(c, err);
+		answer_volume_err(c, name, err);
 		return;
 	}
 	answer_json(c, status, volume_json(v, clients));
@@ -284,13 +293,13 @@ static void put_volume(struct call *c, const char *name)
 	if (!argument(c, NULL, &value) || !read_body(c, false, &r))
 		return;
 	if (address_volume_check(name)) {
-		answer_err(c, -KILN_EVOLNAME);
+		answer_volume_err(c, name, -KILN_EVOLNAME);
 		return;
 	}
 	memcpy(r.name, name, strlen(name));
 	err = volumes_create(c->server->volumes, &r);
 	if (err)
-		answer_err(c, err);
+		answer_volume_err(c, name, err);
 	else
 		answer_volume(c, MHD_HTTP_CREATED, name, false);
 }
@@ -306,14 +315,14 @@ static void patch_volume(struct call *c, const char *name)
 		return;
 	err = volumes_find(c->server->volumes, name, &v);
 	if (err) {
-		answer_err(c, err);
+		answer_volume_err(c, name, err);
 		return;
 	}
 	volume_record(v, &r);
 	if (read_body(c, true, &r)) {
 		err = volumes_set(c->server->volumes, name, &r);
-		if (err)
-			answer_err(c, err);
+		if (err) /* the new name may be what is wrong */
+			answer_volume_err(c, r.name, err);
 		else
 			answer_json(c, MHD_HTTP_OK, volume_json(v, false));
 	}
@@ -333,7 +342,7 @@ static void delete_volume(struct call *c, const char *name)
 	}
 	err = volumes_delete(c->server->volumes, name, value && !strcmp(value, "true"));
 	if (err)
-		answer_err(c, err);
+		answer_volume_err(c, name, err);
 	else
 		answer_json(c, MHD_HTTP_OK, json_object());
 }
@@ -430,8 +439,10 @@ static enum MHD_Result begin(struct admin *a, struct MHD_Connection *connection,
 		return MHD_YES;
 	log_debug(admin, "refused uid %u", uid);
 	answer_error(c, MHD_HTTP_FORBIDDEN, -KILN_EPERM,
-		     uid == UINT32_MAX ? "the server is administered over its Unix socket only"
-				       : "only root and the user who runs the server may administer it");
+		     uid == UINT32_MAX
+			     ? "no permission: a server is administered over its Unix socket only"
+			     : "no permission: only root and the user who runs the server may "
+			       "administer it");
 	return send_answer(c);
 }
 
