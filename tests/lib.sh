@@ -129,8 +129,11 @@ mount_volume() {
 	local volume=$1 dir=$2
 	shift 2
 	mkdir -p "$dir"
-	KILN_SERVER=$(carrier_server) "$KILN" mount "$volume" "$dir" "$@" \
-		>>"$KILN_TMP/mount.log" 2>&1 </dev/null
+	KILN_SERVER=$(carrier_server) "$KILN" mount "$volume" "$dir" --log "$KILN_TMP/mount.log" "$@" \
+		>>"$KILN_TMP/mount.log" 2>&1 </dev/null || {
+		cat "$KILN_TMP/mount.log"
+		fail "kiln mount $volume"
+	}
 	mountpoint -q "$dir" || fail "$dir is not mounted"
 }
 

@@ -17,16 +17,16 @@ assert sorted(r["name"] for r in rows) == ["a", "b", "v"], rows'
 "$KILN" volume info a --json | python3 -c 'import json, sys; assert json.load(sys.stdin)["name"] == "a"'
 mount_volume a "$MNT2"
 echo in-a >"$MNT2/f"
-expect_fail 5 . "$KILN" volume delete a
+expect_fail 5 . "$KILN" volume delete --yes a
 umount_volume "$MNT2"
 "$KILN" volume rename a c
 expect_fail 4 'a' "$KILN" volume info a
 mount_volume c "$MNT2"
 expect_eq "$(cat "$MNT2/f")" in-a
 umount_volume "$MNT2"
-"$KILN" volume delete c
+"$KILN" volume delete --yes c
 expect_fail 4 'c' "$KILN" volume info c
-"$KILN" volume delete b
+"$KILN" volume delete --yes b
 volume_create c
 mount_volume c "$MNT2"
 expect_eq "$(ls -A "$MNT2")" "" "a new volume of an old name is empty"
@@ -34,10 +34,15 @@ umount_volume "$MNT2"
 expect_eq "$(cat "$MNT/keep")" keep
 
 # read-only, and back
-"$KILN" volume set c --read-only=yes 2>/dev/null || "$KILN" volume set c read-only=yes
+"$KILN" volume set c read-only=yes
 mount_volume c "$MNT2"
 py "$MNT2" <<'PY'
 expect(EROFS, os.mkdir, sys.argv[1] + '/x')
 PY
 umount_volume "$MNT2"
+"$KILN" volume set c read-only=no
+mount_volume c "$MNT2"
+mkdir "$MNT2/x"
+umount_volume "$MNT2"
+expect_fail 2 'colour' "$KILN" volume set c colour=blue
 finish

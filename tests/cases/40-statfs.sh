@@ -22,7 +22,7 @@ def back():
     return s.f_files - s.f_ffree == base.f_files - base.f_ffree and used(s) - used(base) < 1 << 16
 until(back, 10, 'what is deleted to be free again')
 PY
-volume_create q --quota-bytes 10M --quota-inodes 50
+volume_create q --quota 10M --inodes 50
 mount_volume q "$MNT2"
 PY_DIR=$MNT2 py <<'PY'
 s = os.statvfs('.')

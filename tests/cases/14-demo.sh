@@ -1,0 +1,22 @@
+# make demo, twice in a row, and make demo-stop leave nothing behind.
+# sanitizers: no
+. "$KILN_TESTS/lib.sh"
+need_fuse
+need_cmd git
+# in a copy: a demo of the developer's own may be running in the tree
+mkdir "$KILN_TMP/t"
+cp -r "$KILN_TOP"/{base,store,server,tools} "$KILN_TMP/t/"
+mkdir "$KILN_TMP/t/build"
+cp "$KILN" "$KILN_TMP/t/build/kiln"
+cd "$KILN_TMP/t"
+for _ in 1 2; do
+	tools/demo.sh start >"$KILN_TMP/demo.out" 2>&1 || fail "$(cat "$KILN_TMP/demo.out")"
+	mountpoint -q .demo/mnt
+	grep -q 'demo-stop' "$KILN_TMP/demo.out"
+done
+cat "$KILN_TMP/demo.out"
+tools/demo.sh stop
+[ ! -e .demo ] || fail ".demo is still there"
+! grep -q "$KILN_TMP/t" /proc/mounts || fail "a mount is left"
+! pgrep -f "$KILN_TMP/t/build/kiln" || fail "a process is left"
+tools/demo.sh stop
