@@ -130,8 +130,8 @@ mount_volume() {
 	shift 2
 	mkdir -p "$dir"
 	KILN_SERVER=$(carrier_server) "$KILN" mount "$volume" "$dir" --log "$KILN_TMP/mount.log" "$@" \
-		>>"$KILN_TMP/mount.log" 2>&1 </dev/null || {
-		cat "$KILN_TMP/mount.log"
+		>"$KILN_TMP/mount.out" 2>&1 </dev/null || {
+		cat "$KILN_TMP/mount.out"
 		fail "kiln mount $volume"
 	}
 	mountpoint -q "$dir" || fail "$dir is not mounted"
