@@ -157,7 +157,6 @@ static int create_truncate(struct request *req, struct inode *inode)
 
 	if (err)
 		return err;
-	inode->mtime = inode->ctime = clock_wall();
 	volume_note_writer(req->volume, req->session, inode->handle);
 	return inode_put(req->txn, inode);
 }

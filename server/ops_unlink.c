@@ -5,8 +5,9 @@
  * or it becomes an orphan and its last close queues op_reap, which removes it then.  After a
  * crash the orphan record is what brings op_reap about.
  *
- * Work in the writer role is bounded: a small file has at most SMALL_FILE_MAX / BLOCK_BYTES
- * blocks, a data file is only put into the trash. */
+ * Work in the writer role is bounded: a small file has at most BLOCKS_MAX blocks, a data file is
+ * only put into the trash. */
+#include "server/file.h"
 #include "server/ops.h"
 #include "server/parent.h"
 #include "server/volume.h"
@@ -15,16 +16,13 @@
 
 #include <sys/stat.h>
 
-/* Blocks lie below the file's size alone: truncation deletes those beyond. */
 static int blocks_remove(struct txn *t, const struct inode *inode)
 {
-	uint64_t count = (inode->size + BLOCK_BYTES - 1) / BLOCK_BYTES;
 	int err = 0;
 
-	if (!S_ISREG(inode->mode) || inode->blocks == 0)
-		return 0;
-	for (uint32_t i = 0; !err && i < count && i < SMALL_FILE_MAX / BLOCK_BYTES; i++)
-		err = block_del(t, inode->handle, i);
+	for (uint32_t i = 0; !err && i < BLOCKS_MAX; i++)
+		if (file_has_block(inode, i))
+			err = block_del(t, inode->handle, i);
 	return err;
 }
 
