@@ -473,6 +473,7 @@ int bench_open(struct ranks *ranks, const struct profile *p, const char *const *
 {
 	static struct order o; /* large; only rank 0's main thread comes here */
 	unsigned bad = 0;
+	const char *words = "";
 	int rc, made = 0;
 
 	memset(&o, 0, sizeof o);
@@ -494,7 +495,12 @@ int bench_open(struct ranks *ranks, const struct profile *p, const char *const *
 		*out = sides[o.side];
 		return 0;
 	}
-	snprintf(why, WHY_MAX, "%.120s: %s; %s", where[bad], err_text(rc), advice(rc));
+	if (sides[o.side] && bad < sides[o.side]->side.n_targets)
+		words = sides[o.side]->side.target[bad]->why;
+	if (*words)
+		snprintf(why, WHY_MAX, "%s", words);
+	else
+		snprintf(why, WHY_MAX, "%.120s: %s; %s", where[bad], err_text(rc), advice(rc));
 	if (sides[o.side] && (made < 0 || rc < 0))
 		on_all_targets(sides[o.side], remove_run_dir);
 	local_close(o.side);

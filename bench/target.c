@@ -11,6 +11,9 @@ struct scheme {
 
 static const struct scheme schemes[] = {
 	{ "null:", &target_null_ops },
+#ifdef BENCH_WITH_KILN
+	{ "kiln://", &target_kiln_ops },
+#endif
 };
 
 int target_open(const char *where, struct target **out)

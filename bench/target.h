@@ -16,6 +16,8 @@
 
 struct target {
 	const struct target_ops *ops;
+	char why[256]; /* the last refusal in words, if ops has any; written by attach only, one
+			* thread at a time */
 };
 
 struct target_session {
@@ -104,6 +106,7 @@ struct target_ops {
 
 extern const struct target_ops target_dir_ops;
 extern const struct target_ops target_null_ops;
+extern const struct target_ops target_kiln_ops; /* with BENCH_WITH_KILN */
 
 /* target_open: picks the implementation by what where looks like. */
 int target_open(const char *where, struct target **out);
