@@ -481,6 +481,12 @@ static void on_end(void *context, struct MHD_Connection *connection, void **stat
 	*state = NULL;
 }
 
+/* on_unescape: a NUL would cut a name short unseen; left as %00 it is refused as a name. */
+static size_t on_unescape(void *context, struct MHD_Connection *connection, char *text)
+{
+	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
+}
+
 static void on_log(void *context, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
 static void on_log(void *context, const char *fmt, va_list args)
@@ -494,18 +500,25 @@ static void on_log(void *context, const char *fmt, va_list args)
 
 int admin_start(struct server *s, struct admin **out)
 {
+	enum {
+		FLAGS = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_NO_LISTEN_SOCKET |
+			MHD_USE_ITC | MHD_USE_ERROR_LOG,
+	};
+	struct MHD_OptionItem limits[] = {
+		{ MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL },
+		{ MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_S, NULL },
+		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY, NULL },
+		{ MHD_OPTION_END, 0, NULL },
+	};
 	struct admin *a = calloc(1, sizeof *a);
 
 	if (!a)
 		return -KILN_ENOMEM;
 	a->server = s;
-	a->daemon = MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_NO_LISTEN_SOCKET |
-			MHD_USE_ITC | MHD_USE_ERROR_LOG,
-		0, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER, on_log, NULL,
-		MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-		MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER,
+				     on_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+				     MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+				     MHD_OPTION_ARRAY, limits, MHD_OPTION_END);
 	if (!a->daemon) {
 		free(a);
 		return -KILN_ESYS;

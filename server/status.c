@@ -103,7 +103,7 @@ static json_t *fill_addresses(struct fill *f)
 	json_t *list = json_array();
 
 	for (const char *const *a = f->server->options.listen; list && a && *a; a++)
-		json_array_append_new(list, json_string(*a));
+		json_array_append_new(list, volume_json_text(*a));
 	return list;
 }
 
@@ -113,11 +113,14 @@ static json_t *fill_store(struct fill *f)
 	uint64_t total = 0, avail = 0;
 	char *size = kv_property(store_kv(store), "size_bytes");
 	int err = store_space(store, &total, &avail);
-	json_t *j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o}", "dir", store_dir(store), "backend",
-			      store_backend(store), "layout", store_layout(store),
-			      "database_bytes", size ? json_integer(atoll(size)) : json_null(),
-			      "total_bytes", err ? json_null() : json_integer((json_int_t)total),
-			      "free_bytes", err ? json_null() : json_integer((json_int_t)avail));
+	const char *broken = kv_broken(store_kv(store));
+	json_t *j = json_pack(
+		"{s:o, s:s, s:s, s:o, s:o, s:o, s:o}", "dir", volume_json_text(store_dir(store)),
+		"backend", store_backend(store), "layout", store_layout(store), "broken",
+		broken ? volume_json_text(broken) : json_null(), "database_bytes",
+		size ? json_integer(atoll(size)) : json_null(), "total_bytes",
+		err ? json_null() : json_integer((json_int_t)total), "free_bytes",
+		err ? json_null() : json_integer((json_int_t)avail));
 
 	free(size);
 	return j;
@@ -259,6 +262,8 @@ static void write_server(FILE *f, struct server *s)
 	       (double)c.data_files);
 	metric(f, "kiln_commit_behind", "gauge", "Batches applied and not yet durable.",
 	       (double)(c.applied - c.durable));
+	metric(f, "kiln_store_broken", "gauge", "1 when the store takes no changes any more.",
+	       kv_broken(store_kv(s->store)) != NULL);
 	if (store_space(s->store, &total, &avail))
 		return;
 	metric(f, "kiln_store_total_bytes", "gauge", "Size of the store's file system.",

@@ -1,6 +1,8 @@
 #include "server/volume_json.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/address.h"
 #include "base/hello.h"
@@ -175,6 +177,21 @@ json_t *volume_json_write(const struct volume_record *r, const struct volume_inf
 	return j;
 }
 
+json_t *volume_json_text(const char *text)
+{
+	json_t *j = json_string(text);
+	char *plain = j ? NULL : strdup(text);
+
+	if (!plain)
+		return j;
+	for (char *at = plain; *at; at++)
+		if (*at < ' ' || *at > '~')
+			*at = '?';
+	j = json_string(plain);
+	free(plain);
+	return j;
+}
+
 struct clients {
 	json_t *array;
 	size_t max;
@@ -188,17 +205,13 @@ static const char *kind_word(unsigned kind)
 static void add_client(void *context, const struct session_info *s)
 {
 	struct clients *c = context;
-	char id[17], host[sizeof s->host];
+	char id[17];
 
 	if (c->max && json_array_size(c->array) >= c->max)
 		return;
-	snprintf(id, sizeof id, "%016llx", (unsigned long long)s->client);
-	memcpy(host, s->host, sizeof host);
-	for (char *at = host; *at; at++) /* a client's own word: it need not be UTF-8 */
-		if (*at < ' ' || *at > '~')
-			*at = '?';
-	json_array_append_new(c->array, json_pack("{s:s, s:s, s:s, s:b, s:f, s:I}", "client", id,
-						  "host", host, "kind", kind_word(s->kind),
+	snprintf(id, sizeof id, "%016" PRIx64, s->client);
+	json_array_append_new(c->array, json_pack("{s:s, s:o, s:s, s:b, s:f, s:I}", "client", id,
+						  "host", volume_json_text(s->host), "kind", kind_word(s->kind),
 						  "connected", (int)s->connected, "away_s",
 						  (double)s->away_ns / 1e9, "opens",
 						  (json_int_t)s->opens));

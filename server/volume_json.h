@@ -12,6 +12,9 @@
 int volume_json_read(json_t *body, bool rename, struct volume_record *r, char *why, size_t cap);
 /* volume_json_write: a new object; info may be NULL.  NULL when out of memory. */
 json_t *volume_json_write(const struct volume_record *r, const struct volume_info *info);
+/* volume_json_text: a new string; text that is not UTF-8 (a client's own word, a path) gets '?' for
+ * every byte outside printable ASCII. */
+json_t *volume_json_text(const char *text);
 /* volume_json_clients: a new array of the volume's sessions, at most max (0: all). */
 json_t *volume_json_clients(struct volume *v, size_t max);
 
