@@ -284,6 +284,13 @@ unsigned harness_opens(struct harness *h, uint64_t handle)
 	return h->volume.state.open[i].handle == handle ? h->volume.state.open[i].count : 0;
 }
 
+bool harness_orphan(struct harness *h, uint64_t handle)
+{
+	size_t i = open_slot(&h->volume, handle);
+
+	return h->volume.state.open[i].handle == handle && h->volume.state.open[i].orphan;
+}
+
 void harness_close(struct harness *h, uint64_t handle)
 {
 	open_drop(&the_session, handle);

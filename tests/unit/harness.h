@@ -66,6 +66,7 @@ int harness_change(struct harness *h, int (*op)(struct request *));
 int harness_read(struct harness *h, int (*op)(struct request *));
 void harness_apply(struct harness *h);
 void harness_reap(struct harness *h);  /* runs the op_reap that closes have queued */
+bool harness_orphan(struct harness *h, uint64_t handle); /* what volume_orphan, _adopt said */
 unsigned harness_opens(struct harness *h, uint64_t handle);
 void harness_close(struct harness *h, uint64_t handle); /* open_drop and what follows */
 

@@ -107,15 +107,20 @@ static void an_empty_directory_has_its_dots(void **state)
 	}
 }
 
-static void expect_whole(const struct listing *l, int count, const char *stem)
+static void expect_names(const struct listing *l, int count, const char *stem)
 {
 	char name[NAME_BYTES_MAX + 1];
 
-	assert_int_equal(l->count, count + 2);
 	for (int i = 0; i < count; i++) {
 		snprintf(name, sizeof name, "%s%d", stem, i);
 		assert_int_equal(times_seen(l, name), 1);
 	}
+}
+
+static void expect_whole(const struct listing *l, int count, const char *stem)
+{
+	assert_int_equal(l->count, count + 2);
+	expect_names(l, count, stem);
 	for (size_t i = 1; i < l->count; i++)
 		assert_true(l->seen[i].off > l->seen[i - 1].off);
 }
@@ -226,6 +231,68 @@ static void an_entry_without_its_inode(void **state)
 	free(l);
 }
 
+/* Names of 32 bytes whose first eight annul what the next eight put into the hash. */
+static void colliding(char *name, int i)
+{
+	snprintf(name, NAME_BYTES_MAX + 1, "\xb8\xfe\x6c\x39\x23\xa4\x4b\xbe%08d sixteen letters", i);
+}
+
+static void collide(struct harness *h, uint64_t dir, int count)
+{
+	char first[NAME_BYTES_MAX + 1], name[NAME_BYTES_MAX + 1];
+
+	colliding(first, 0);
+	for (int i = 0; i < count; i++) {
+		colliding(name, i);
+		assert_int_equal(dirent_cookie(name, 32), dirent_cookie(first, 32));
+		assert_int_equal(h_mknod(h, dir, name, S_IFREG | 0644, 0, NULL), 0);
+	}
+}
+
+static void names_of_one_hash_stay_together(void **state)
+{
+	struct harness *h = *state;
+	char name[NAME_BYTES_MAX + 1];
+
+	fill(h, ROOT_HANDLE, 100, "f");
+	collide(h, ROOT_HANDLE, 5);
+	for (uint32_t size = 1024; size < 6000; size += 104) {
+		struct listing *l = read_all(h, ROOT_HANDLE, size, true);
+
+		assert_int_equal(l->count, 107);
+		for (int i = 0; i < 5; i++) {
+			colliding(name, i);
+			assert_int_equal(times_seen(l, name), 1);
+		}
+		free(l);
+	}
+}
+
+/* More of them than a reply can hold: the listing ends, everything else is in it, and whoever
+ * deletes what is listed, again and again, empties the directory. */
+static void a_directory_of_hostile_names_can_be_emptied(void **state)
+{
+	struct harness *h = *state;
+	uint64_t dir;
+	int rounds = 0;
+
+	assert_int_equal(h_mkdir(h, ROOT_HANDLE, "d", 0755, &dir), 0);
+	fill(h, dir, 50, "f");
+	collide(h, dir, 200);
+	while (harness_inode(h, dir).entries) {
+		struct listing *l = read_all(h, dir, 4096, false);
+
+		if (rounds++ == 0)
+			expect_names(l, 50, "f");
+		for (size_t i = 2; i < l->count; i++)
+			assert_int_equal(h_unlink(h, dir, l->seen[i].name), 0);
+		free(l);
+		assert_true(rounds < 10);
+	}
+	assert_true(rounds > 1);
+	assert_int_equal(h_rmdir(h, ROOT_HANDLE, "d"), 0);
+}
+
 static void only_directories_can_be_listed(void **state)
 {
 	struct harness *h = *state;
@@ -262,6 +329,8 @@ int main(void)
 		HARNESS_TEST(long_names_and_small_buffers),
 		HARNESS_TEST(a_listing_survives_changes),
 		HARNESS_TEST(an_entry_without_its_inode),
+		HARNESS_TEST(names_of_one_hash_stay_together),
+		HARNESS_TEST(a_directory_of_hostile_names_can_be_emptied),
 		HARNESS_TEST(only_directories_can_be_listed),
 	};
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { NODES = 400, NAMES = 12, STEPS = 20000, COMPARE_EVERY = 100, NONE = -1, ROOT = 0 };
+enum { NODES = 400, NAMES = 12, STEPS = 60000, COMPARE_EVERY = 100, NONE = -1, ROOT = 0 };
 
 enum kind { FREE, FILE_NODE, FIFO, SYMLINK, DIR };
 
@@ -71,10 +71,22 @@ static bool is_open(const struct node *n)
 	return n->opens > 0;
 }
 
-/* Mostly a directory that lives; sometimes anything that ever was. */
+static bool is_open_dir(const struct node *n)
+{
+	return n->opens > 0 && n->kind == DIR;
+}
+
+/* Mostly a directory that lives; sometimes one that is open, or anything that ever was. */
 static int any_dir(void)
 {
-	return any_node(roll(20) ? is_live_dir : is_used);
+	switch (roll(20)) {
+	case 0:
+		return any_node(is_used);
+	case 1:
+		return any_node(is_open_dir);
+	default:
+		return any_node(is_live_dir);
+	}
 }
 
 /* --- the model ------------------------------------------------------------------------------ */
@@ -355,6 +367,8 @@ static void do_rename(struct harness *h)
 	int expected, err;
 
 	m.newdir = roll(3) ? any_dir() : m.dir;
+	if (roll(4) == 0) /* upwards, where loops come from */
+		m.newdir = nodes[m.dir].parent;
 	expected = rename_expected(&m);
 	err = h_rename(h, nodes[m.dir].handle, names[m.name], nodes[m.newdir].handle,
 		       names[m.newname], m.flags);

@@ -354,7 +354,9 @@ static void tmpfile_may_get_a_name(void **state)
 	uint64_t file, found;
 
 	assert_int_equal(h_tmpfile(h, ROOT_HANDLE, O_RDWR, &file), 0);
+	assert_true(harness_orphan(h, file));
 	assert_int_equal(h_link(h, file, ROOT_HANDLE, "f"), 0);
+	assert_false(harness_orphan(h, file));
 	assert_int_equal(harness_inode(h, file).nlink, 1);
 	assert_false(is_orphan(h, file));
 	assert_int_equal(orphans(h), 0);
