@@ -72,7 +72,9 @@ struct request {
 	size_t name_len[2];
 	const void *data;          /* WRITE, SETXATTR: the bytes behind */
 	size_t data_len;
-	void *buffer;              /* owned copy of the message */
+	void *message;             /* the bytes all this points into, while they are the loop's */
+	bool may_steal;            /* ... and whether they may be taken over instead of copied */
+	void *buffer;              /* the request's own copy, once it has moved to a queue */
 	uint32_t slot;             /* for its reply record; SLOT_NONE if it needs none */
 	uint64_t arrived_ns;
 
@@ -101,7 +103,7 @@ struct request {
 	/* Durability, set by the handler (and, on `op` volumes, by the scheduler for changes). */
 	bool durable;              /* answer only when this and all before it is durable */
 	struct data_id sync_data;  /* and this data file's bytes first; handle 0: none */
-	bool sync_all;             /* syncfs: and every data file of the volume not yet synced */
+	bool sync_all;             /* syncfs: and every data file of the store */
 	struct commit_wait wait;   /* while parked on the committer */
 
 	/* CHANGE and DATA: what its reply record says: the inode the reply describes, a count. */
@@ -138,8 +140,8 @@ void request_answer(struct request *req, int error);
 
 /* request_out(req, entry)->nodeid = ...: the reply's fixed part is req->out.entry, zeroed. */
 #define request_out(req, member) \
-	(memset(&(req)->out.member, 0, sizeof (req)->out.member), \
-	 (req)->out_len = sizeof (req)->out.member, &(req)->out.member)
+	((req)->out_len = sizeof (req)->out.member, \
+	 (typeof(&(req)->out.member))memset(&(req)->out.member, 0, sizeof (req)->out.member))
 
 /* attr_fill: an inode as the kernel wants it. */
 void attr_fill(struct fuse_attr *attr, const struct inode *inode);

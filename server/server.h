@@ -35,7 +35,14 @@ struct server {
 	struct admin *admin;
 	struct listener *listener;
 	uint64_t started_ns;
+	bool stopping;        /* atomic: connections are read no more */
+	uint64_t inflight;    /* atomic: requests of clients not yet answered */
 };
+
+static inline bool server_stopping(const struct server *s)
+{
+	return __atomic_load_n(&s->stopping, __ATOMIC_RELAXED);
+}
 
 /* server_start: on failure *why is a malloc'd sentence.  server_stop: answers what is under way, commits, closes; clients see the
  * connection end and wait for the next server. */

@@ -27,8 +27,10 @@ struct committer {
 	struct lock lock;
 	struct cond wake;
 	struct wait_list waiting;   /* [lock] */
+	struct wait_list lazy;      /* [lock] go along with the next round */
 	uint64_t dirty_since_ns;    /* [lock] first apply that no round covers; 0: none */
 	bool stop;                  /* [lock] */
+	bool joined;                /* the thread has ended; owner's */
 	bool dirty;                 /* atomic: dirty_since_ns is set */
 	uint64_t applied, durable;  /* atomic */
 	uint64_t epoch;             /* atomic */
@@ -49,6 +51,16 @@ static void list_add(struct wait_list *l, struct commit_wait *w)
 	w->next = NULL;
 	*l->tail = w;
 	l->tail = &w->next;
+}
+
+/* Takes all of `from` to the end of `to`. */
+static void list_join(struct wait_list *to, struct wait_list *from)
+{
+	if (!from->first)
+		return;
+	*to->tail = from->first;
+	to->tail = from->tail;
+	list_init(from);
 }
 
 static void list_move(struct wait_list *from, struct wait_list *to)
@@ -118,9 +130,8 @@ static int collect_files(struct committer *c, const struct wait_list *list, size
 	size_t named = 0, kept = 0;
 
 	for (const struct commit_wait *w = list->first; w; w = w->next) {
-		if (!w->data.handle)
-			continue;
-		int err = add_id(c, named++, w->data);
+		int err = w->data.handle ? add_id(c, named++, w->data) : 0;
+
 		if (err)
 			return err;
 	}
@@ -133,12 +144,21 @@ static int collect_files(struct committer *c, const struct wait_list *list, size
 	return 0;
 }
 
+static bool wants_all(const struct wait_list *list)
+{
+	for (const struct commit_wait *w = list->first; w; w = w->next)
+		if (w->all_data)
+			return true;
+	return false;
+}
+
 static int sync_files(struct committer *c, const struct wait_list *list, size_t *count)
 {
 	int err = collect_files(c, list, count);
 
 	if (!err)
-		err = data_sync_many(c->data, c->ids, *count);
+		err = wants_all(list) ? data_sync_all(c->data)
+				      : data_sync_many(c->data, c->ids, *count);
 	if (err)
 		kv_break(c->kv, "a data file could not be synced");
 	return err;
@@ -163,7 +183,7 @@ static int sync_store(struct committer *c, bool *needed)
 
 static bool is_durable(const struct committer *c, const struct commit_wait *w)
 {
-	return !w->data.handle && w->seq <= commit_durable(c);
+	return !w->data.handle && !w->all_data && w->seq <= commit_durable(c);
 }
 
 static void call_back(struct committer *c, struct wait_list *list, int err)
@@ -213,6 +233,7 @@ static void one_round(struct committer *c)
 	lock_assert_held(&c->lock);
 	list_init(&late);
 	list_move(&c->waiting, &list);
+	list_join(&list, &c->lazy);
 	c->dirty_since_ns = 0;
 	__atomic_store_n(&c->dirty, false, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->epoch, 1, __ATOMIC_ACQ_REL);
@@ -267,6 +288,7 @@ int commit_start(struct kv *kv, struct data *data, const struct commit_options *
 	c->data = data;
 	c->interval_ns = options->interval_ns ? options->interval_ns : NS_PER_S;
 	list_init(&c->waiting);
+	list_init(&c->lazy);
 	lock_init(&c->lock, LOCK_RANK_COMMIT, "commit");
 	cond_init(&c->wake);
 	err = first_epoch(&c->epoch);
@@ -282,15 +304,34 @@ int commit_start(struct kv *kv, struct data *data, const struct commit_options *
 	return 0;
 }
 
-void commit_stop(struct committer *c)
+/* The thread leaves nothing in the lists that a round could still serve. */
+void commit_quiesce(struct committer *c)
 {
-	if (!c)
+	struct wait_list rest;
+	int none = 0;
+
+	if (c->joined)
 		return;
 	lock_take(&c->lock);
 	c->stop = true;
 	cond_signal(&c->wake);
 	lock_give(&c->lock);
 	pthread_join(c->thread, NULL);
+	c->joined = true;
+	__atomic_compare_exchange_n(&c->failed, &none, -KILN_ESHUTDOWN, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+	lock_take(&c->lock);
+	list_move(&c->waiting, &rest);
+	list_join(&rest, &c->lazy);
+	lock_give(&c->lock);
+	call_back(c, &rest, __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE));
+}
+
+void commit_stop(struct committer *c)
+{
+	if (!c)
+		return;
+	commit_quiesce(c);
 	cond_destroy(&c->wake);
 	lock_destroy(&c->lock);
 	free(c->ids);
@@ -333,7 +374,9 @@ void commit_wait(struct committer *c, struct commit_wait *w)
 	}
 	lock_take(&c->lock);
 	done = settled(c, w, &err);
-	if (!done) {
+	if (!done && w->lazy) {
+		list_add(&c->lazy, w);
+	} else if (!done) {
 		if (!c->waiting.first)
 			cond_signal(&c->wake);
 		list_add(&c->waiting, w);

@@ -13,6 +13,7 @@
 #include "store/data.h"
 #include "store/kv.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct committer;
@@ -22,6 +23,8 @@ struct commit_wait {
 	uint64_t seq;               /* wanted number; set by the caller */
 	uint64_t writer;            /* who waits, for counting distinct writers (client id) */
 	struct data_id data;        /* file to sync first; handle 0: none */
+	bool all_data;              /* sync every data file of the store first (syncfs) */
+	bool lazy;                  /* starts no round: the next one will do */
 	/* done: on the committer's thread, or on the caller's inside commit_wait if nothing was
 	 * left to do; must not block.  err: 0, or -KILN_EBADSTORE / -KILN_EIO. */
 	void (*done)(struct commit_wait *wait, int err);
@@ -38,6 +41,9 @@ struct commit_stats {
 
 int commit_start(struct kv *kv, struct data *data, const struct commit_options *options,
 		 struct committer **out);
+/* commit_quiesce: commits what is there, calls every waiter back, ends the thread; a later wait
+ * is answered at once: 0 if it is durable already, else -KILN_ESHUTDOWN. */
+void commit_quiesce(struct committer *c);
 /* commit_stop: commits what is there, calls every waiter back, ends the thread. */
 void commit_stop(struct committer *c);
 

@@ -584,6 +584,36 @@ int data_sync_many(struct data *d, const struct data_id *ids, size_t count)
 	return err;
 }
 
+/* dirty_ids: a file that is not open has no unsynced writes (see the top). */
+static int dirty_ids(struct data *d, struct data_id **out, size_t *count)
+{
+	struct data_id *ids;
+	size_t n = 0;
+
+	lock_guard(&d->lock);
+	ids = malloc((d->open_count + 1) * sizeof(*ids));
+	if (!ids)
+		return -KILN_ENOMEM;
+	for (struct file *f = d->newest; f; f = f->older)
+		if (__atomic_load_n(&f->dirty, __ATOMIC_ACQUIRE))
+			ids[n++] = f->id;
+	*out = ids;
+	*count = n;
+	return 0;
+}
+
+int data_sync_all(struct data *d)
+{
+	struct data_id *ids = NULL;
+	size_t count = 0;
+	int err = dirty_ids(d, &ids, &count);
+
+	if (!err)
+		err = data_sync_many(d, ids, count);
+	free(ids);
+	return err;
+}
+
 int data_remove(struct data *d, struct data_id id)
 {
 	char path[PATH_BYTES];

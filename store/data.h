@@ -43,6 +43,8 @@ int data_blocks(struct data *data, struct data_id id, uint64_t *count512);
 int data_sync(struct data *data, struct data_id id);
 /* data_sync_many: all of ids, writeback of all started before the first is waited for. */
 int data_sync_many(struct data *data, const struct data_id *ids, size_t count);
+/* data_sync_all: every file written since its last sync. */
+int data_sync_all(struct data *data);
 /* data_remove: missing is fine.  data_remove_brick: everything of a brick. */
 int data_remove(struct data *data, struct data_id id);
 int data_remove_brick(struct data *data, uint32_t brick);

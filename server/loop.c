@@ -1,0 +1,203 @@
+/* Happy path: epoll_wait, run the ready sources, run the mailbox.  A thread that posts wakes the
+ * loop only if its mailbox was empty: whoever finds something in it knows a wake-up is coming. */
+#include "server/loop.h"
+
+#include "base/clock.h"
+#include "base/lock.h"
+#include "base/log.h"
+#include "server/schedule.h"
+#include "server/server.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64, TICK_MS = 1000 };
+
+struct loop {
+	struct worker worker;
+	pthread_t thread;
+	int epoll_fd, wake_fd;
+	void (*tick)(struct server *server); /* set before start of traffic */
+	uint64_t next_tick_ns;
+	struct lock lock;            /* LOOP */
+	struct request *head, *tail; /* [lock] mailbox */
+	bool stop;                   /* [lock] */
+};
+
+bool loop_sweep(struct loop *l)
+{
+	struct request *req;
+	bool any;
+
+	lock_take(&l->lock);
+	req = l->head;
+	l->head = l->tail = NULL;
+	lock_give(&l->lock);
+	any = req;
+	while (req) {
+		struct request *next = req->next;
+
+		req->run(&l->worker, req);
+		req = next;
+	}
+	schedule_flush(&l->worker);
+	return any;
+}
+
+static void drain_wakeups(struct loop *l)
+{
+	uint64_t count;
+
+	if (read(l->wake_fd, &count, sizeof count) < 0 && errno != EAGAIN)
+		log_error("loop: reading a wake-up failed: %s", strerrordesc_np(errno));
+	loop_sweep(l);
+}
+
+static int tick_timeout(struct loop *l)
+{
+	uint64_t now;
+
+	if (!l->tick)
+		return -1;
+	now = clock_mono();
+	if (now >= l->next_tick_ns) {
+		l->next_tick_ns = now + TICK_MS * NS_PER_MS;
+		l->tick(l->worker.server);
+	}
+	return TICK_MS;
+}
+
+static bool stopping(struct loop *l)
+{
+	lock_guard(&l->lock);
+	return l->stop;
+}
+
+static void *loop_main(void *arg)
+{
+	struct loop *l = arg;
+	struct epoll_event events[EVENTS_MAX];
+
+	pthread_setname_np(pthread_self(), "loop");
+	worker_enter(&l->worker);
+	while (!stopping(l)) {
+		int n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, tick_timeout(l));
+
+		for (int i = 0; i < n; i++) {
+			struct source *s = events[i].data.ptr;
+
+			if (s)
+				s->ready(s, &l->worker, events[i].events);
+			else
+				drain_wakeups(l);
+		}
+	}
+	return NULL;
+}
+
+void loop_free(struct loop *l)
+{
+	if (l->epoll_fd >= 0)
+		close(l->epoll_fd);
+	if (l->wake_fd >= 0)
+		close(l->wake_fd);
+	worker_destroy(&l->worker);
+	lock_destroy(&l->lock);
+	free(l);
+}
+
+int loop_start(struct server *server, unsigned index, struct loop **out)
+{
+	struct loop *l = calloc(1, sizeof *l);
+	int err = -KILN_ESYS;
+
+	(void)index;
+	if (!l)
+		return -KILN_ENOMEM;
+	lock_init(&l->lock, LOCK_RANK_LOOP, "loop");
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->epoll_fd < 0 || l->wake_fd < 0 || loop_add(l, l->wake_fd, NULL, EPOLLIN) != 0)
+		goto out;
+	err = worker_init(&l->worker, server, l);
+	if (err)
+		goto out;
+	err = -pthread_create(&l->thread, NULL, loop_main, l) ? -KILN_ENOMEM : 0;
+out:
+	if (err)
+		loop_free(l);
+	else
+		*out = l;
+	return err;
+}
+
+static void wake(struct loop *l)
+{
+	uint64_t one = 1;
+
+	if (write(l->wake_fd, &one, sizeof one) < 0 && errno != EAGAIN)
+		log_error("loop: waking failed: %s", strerrordesc_np(errno));
+}
+
+void loop_stop(struct loop *l)
+{
+	lock_take(&l->lock);
+	l->stop = true;
+	lock_give(&l->lock);
+	wake(l);
+	pthread_join(l->thread, NULL);
+}
+
+static int control(struct loop *l, int op, int fd, struct source *s, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = s };
+
+	return epoll_ctl(l->epoll_fd, op, fd, &ev) == 0 ? 0 : err_from_errno(errno);
+}
+
+int loop_add(struct loop *l, int fd, struct source *s, uint32_t events)
+{
+	return control(l, EPOLL_CTL_ADD, fd, s, events);
+}
+
+int loop_watch(struct loop *l, int fd, struct source *s, uint32_t events)
+{
+	return control(l, EPOLL_CTL_MOD, fd, s, events);
+}
+
+void loop_remove(struct loop *l, int fd)
+{
+	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void loop_post(struct loop *l, struct request *req)
+{
+	bool was_empty;
+
+	req->next = NULL;
+	lock_take(&l->lock);
+	was_empty = !l->head;
+	if (was_empty)
+		l->head = req;
+	else
+		l->tail->next = req;
+	l->tail = req;
+	lock_give(&l->lock);
+	if (was_empty)
+		wake(l);
+}
+
+void loop_tick(struct loop *l, void (*fn)(struct server *server))
+{
+	l->tick = fn;
+	wake(l);
+}
+
+struct worker *loop_worker(struct loop *l)
+{
+	return &l->worker;
+}

@@ -1,0 +1,331 @@
+/* Who has what open, and what becomes of inodes without a name.
+ *
+ * One hash table a volume, an entry for each (inode, session); under the volume's lock. */
+#include "server/dispatch.h"
+#include "server/ops.h"
+#include "server/schedule.h"
+#include "server/volume_inner.h"
+
+#include <stdlib.h>
+
+enum { BUCKETS_LEAST = 64 };
+
+static struct open_entry **bucket_of(struct volume *v, uint64_t handle)
+{
+	uint64_t hash = (handle * 0x9e3779b97f4a7c15ull) >> 32;
+
+	return &v->opens[hash & (v->open_buckets - 1)];
+}
+
+static bool table_grow(struct volume *v)
+{
+	unsigned buckets = v->open_buckets ? v->open_buckets * 4 : BUCKETS_LEAST;
+	struct open_entry **old = v->opens, **table = calloc(buckets, sizeof *table);
+	unsigned old_buckets = v->open_buckets;
+
+	if (!table)
+		return false;
+	v->opens = table;
+	v->open_buckets = buckets;
+	for (unsigned i = 0; i < old_buckets; i++) {
+		struct open_entry *e = old[i];
+
+		while (e) {
+			struct open_entry *next = e->next, **bucket = bucket_of(v, e->handle);
+
+			e->next = *bucket;
+			*bucket = e;
+			e = next;
+		}
+	}
+	free(old);
+	return true;
+}
+
+static struct open_entry **find_link(struct volume *v, struct session *s, uint64_t handle)
+{
+	struct open_entry **link;
+
+	if (!v->opens)
+		return NULL;
+	for (link = bucket_of(v, handle); *link; link = &(*link)->next)
+		if ((*link)->handle == handle && (*link)->session == s)
+			return link;
+	return NULL;
+}
+
+static bool is_open(struct volume *v, uint64_t handle)
+{
+	if (!v->opens)
+		return false;
+	for (struct open_entry *e = *bucket_of(v, handle); e; e = e->next)
+		if (e->handle == handle)
+			return true;
+	return false;
+}
+
+static bool is_doomed(struct volume *v, uint64_t handle)
+{
+	for (unsigned i = 0; i < v->doomed_count; i++)
+		if (v->doomed[i] == handle)
+			return true;
+	return false;
+}
+
+static int open_add(struct volume *v, struct session *s, uint64_t handle)
+{
+	struct open_entry **link, *e;
+
+	if (is_doomed(v, handle))
+		return -KILN_ESTALE;
+	link = find_link(v, s, handle);
+	if (link) {
+		(*link)->count++;
+		return 0;
+	}
+	if (v->open_count >= v->open_buckets && !table_grow(v))
+		return -KILN_ENOMEM;
+	e = malloc(sizeof *e);
+	if (!e)
+		return -KILN_ENOMEM;
+	link = bucket_of(v, handle);
+	*e = (struct open_entry){ .next = *link, .session = s, .handle = handle, .count = 1 };
+	*link = e;
+	v->open_count++;
+	return 0;
+}
+
+int open_take(struct request *req, uint64_t handle)
+{
+	struct volume *v = req->volume;
+	int err;
+
+	lock_take(&v->lock);
+	err = open_add(v, req->session, handle);
+	lock_give(&v->lock);
+	if (!err)
+		req->opened = handle;
+	return err;
+}
+
+/* --- orphans ------------------------------------------------------------------------------------ */
+
+static struct orphan *find_orphan(struct volume *v, uint64_t handle)
+{
+	struct orphan *o = v->orphans;
+
+	while (o && o->handle != handle)
+		o = o->next;
+	return o;
+}
+
+/* Says whether the orphan may go now, and marks it as going. */
+static bool may_reap(struct volume *v, struct orphan *o)
+{
+	if (!o || o->held || o->reaping || is_open(v, o->handle))
+		return false;
+	o->reaping = true;
+	return true;
+}
+
+static void queue_reap(struct volume *v, uint64_t handle)
+{
+	struct request *req = request_internal(v, &op_row_reap, handle);
+
+	if (req)
+		schedule_internal(req);
+	/* without memory: the orphan stays in the store's list, and the next load reaps it */
+}
+
+static void entry_remove(struct volume *v, struct open_entry **link)
+{
+	struct open_entry *e = *link;
+
+	*link = e->next;
+	free(e);
+	v->open_count--;
+}
+
+void open_drop(struct session *s, uint64_t handle)
+{
+	struct volume *v = s->volume;
+	struct open_entry **link;
+	bool reap = false;
+
+	lock_take(&v->lock);
+	link = find_link(v, s, handle);
+	if (link && --(*link)->count == 0) {
+		entry_remove(v, link);
+		reap = may_reap(v, find_orphan(v, handle));
+	}
+	lock_give(&v->lock);
+	if (reap)
+		queue_reap(v, handle);
+}
+
+static void let_go(struct orphan *o, struct session *s, unsigned holders)
+{
+	for (unsigned i = 0; i < holders; i++)
+		if (o->holders[i] == s) {
+			o->holders[i] = NULL;
+			o->held--;
+		}
+}
+
+/* Orphans that may go, found under the lock, reaped outside it. */
+struct reap_list {
+	uint64_t *handles;
+	size_t count;
+};
+
+static void reap_collect(struct volume *v, struct reap_list *list)
+{
+	size_t most = 0;
+
+	for (struct orphan *o = v->orphans; o; o = o->next)
+		most++;
+	list->handles = most ? malloc(most * sizeof *list->handles) : NULL;
+	if (!list->handles)
+		return;
+	for (struct orphan *o = v->orphans; o; o = o->next)
+		if (may_reap(v, o))
+			list->handles[list->count++] = o->handle;
+}
+
+static void reap_run(struct volume *v, struct reap_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		queue_reap(v, list->handles[i]);
+	free(list->handles);
+}
+
+static void drop_entries(struct volume *v, struct session *s)
+{
+	for (unsigned i = 0; i < v->open_buckets; i++) {
+		struct open_entry **link = &v->opens[i];
+
+		while (*link)
+			if ((*link)->session == s)
+				entry_remove(v, link);
+			else
+				link = &(*link)->next;
+	}
+}
+
+void opens_drop_session(struct session *s)
+{
+	struct volume *v = s->volume;
+	struct reap_list list = { 0 };
+
+	lock_take(&v->lock);
+	drop_entries(v, s);
+	for (struct orphan *o = v->orphans; o; o = o->next)
+		let_go(o, s, o->holder_count);
+	reap_collect(v, &list);
+	lock_give(&v->lock);
+	reap_run(v, &list);
+}
+
+void opens_forget(struct session *s, uint64_t handle)
+{
+	struct volume *v = s->volume;
+	struct orphan *o;
+	bool reap = false;
+
+	lock_take(&v->lock);
+	o = find_orphan(v, handle);
+	if (o && o->held) {
+		let_go(o, s, o->holder_count);
+		reap = may_reap(v, o);
+	}
+	lock_give(&v->lock);
+	if (reap)
+		queue_reap(v, handle);
+}
+
+bool opens_dooming(struct volume *v, uint64_t handle)
+{
+	lock_guard(&v->lock);
+	if (is_open(v, handle) || (v->recovered && handle < v->boot_handle))
+		return false;
+	if (v->doomed_count == v->doomed_cap) {
+		unsigned cap = v->doomed_cap ? v->doomed_cap * 2 : 16;
+		uint64_t *bigger = realloc(v->doomed, cap * sizeof *bigger);
+
+		if (!bigger)
+			return false; /* an orphan then, reaped later */
+		v->doomed = bigger;
+		v->doomed_cap = cap;
+	}
+	v->doomed[v->doomed_count++] = handle;
+	return true;
+}
+
+void opens_undoom(struct volume *v, uint64_t handle)
+{
+	lock_guard(&v->lock);
+	for (unsigned i = 0; i < v->doomed_count; i++)
+		if (v->doomed[i] == handle) {
+			v->doomed[i] = v->doomed[--v->doomed_count];
+			return;
+		}
+}
+
+static void orphan_insert(struct volume *v, uint64_t handle)
+{
+	unsigned holders = handle < v->boot_handle ? v->recovered : 0, i = 0;
+	struct orphan *o = malloc(sizeof *o + holders * sizeof o->holders[0]);
+
+	if (!o)
+		return; /* the store's list still has it: the next load reaps it */
+	*o = (struct orphan){ .next = v->orphans, .handle = handle, .holder_count = holders };
+	for (struct session *s = v->sessions; s && i < holders; s = s->next)
+		if (s->recovered)
+			o->holders[i++] = s;
+	o->held = i;
+	for (; i < holders; i++)
+		o->holders[i] = NULL;
+	v->orphans = o;
+	v->orphan_count++;
+}
+
+void opens_orphan_add(struct volume *v, uint64_t handle)
+{
+	bool reap = false;
+
+	lock_take(&v->lock);
+	if (!find_orphan(v, handle)) {
+		orphan_insert(v, handle);
+		reap = may_reap(v, find_orphan(v, handle));
+	}
+	lock_give(&v->lock);
+	if (reap)
+		queue_reap(v, handle);
+}
+
+void opens_orphan_drop(struct volume *v, uint64_t handle)
+{
+	struct orphan **link = &v->orphans, *o;
+
+	lock_guard(&v->lock);
+	while (*link && (*link)->handle != handle)
+		link = &(*link)->next;
+	o = *link;
+	if (!o)
+		return;
+	*link = o->next;
+	free(o);
+	v->orphan_count--;
+}
+
+unsigned opens_of_session(struct session *s)
+{
+	unsigned count = 0;
+
+	lock_assert_held(&s->volume->lock);
+	for (unsigned i = 0; i < s->volume->open_buckets; i++)
+		for (struct open_entry *e = s->volume->opens[i]; e; e = e->next)
+			if (e->session == s)
+				count += e->count;
+	return count;
+}

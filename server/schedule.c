@@ -1,0 +1,717 @@
+/* A request's way (happy path): schedule_request -> by class
+ *   OP_LOCAL, OP_READ   run_read -> finish
+ *   OP_CHANGE           change_submit -> change_run -> group_close -> finish
+ *   OP_DATA             turn_take -> data_prepare -> as OP_CHANGE -> turn_give
+ *
+ * The writer role.  A worker that meets a change takes the volume's role if it is free and
+ * executes at once into the volume's group; if it is not, it queues the change and goes on.  The
+ * holder keeps the role while its batch of messages lasts (so several changes share one write to
+ * the store); schedule_flush applies the group, answers, and drains the queue before it lets go.
+ *
+ * Where a loop meets something that would block (a read that needs the disk, a stalled store) the
+ * role moves to a pool thread, with what is left to do in `handoff`; order is kept. */
+#include "server/schedule.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/conn.h"
+#include "server/dispatch.h"
+#include "server/loop.h"
+#include "server/ops.h"
+#include "server/session.h"
+#include "server/turn.h"
+#include "server/volume_inner.h"
+#include "server/wire.h"
+
+#include <stdlib.h>
+
+enum {
+	GROUP_MAX = 64,      /* changes in one write to the store */
+	LOOP_ROUNDS_MAX = 4, /* groups a loop runs before it leaves the rest to the pool */
+	COPY_MAX = 65536,    /* larger messages are taken over rather than copied */
+};
+
+/* --- life of a request ------------------------------------------------------------------ */
+
+struct request *request_new(struct volume *v, struct session *s, struct conn *c)
+{
+	struct request *req = calloc(1, sizeof *req);
+
+	if (!req)
+		return NULL;
+	req->volume = v;
+	req->session = s;
+	req->conn = c;
+	req->slot = SLOT_NONE;
+	if (v)
+		volume_get(v);
+	if (s)
+		session_get(s);
+	if (c && s)
+		__atomic_add_fetch(&s->server->inflight, 1, __ATOMIC_RELAXED);
+	if (c)
+		conn_get(c);
+	return req;
+}
+
+void request_free(struct request *req)
+{
+	if (req->buffer) {
+		if (req->in.len > COPY_MAX)
+			buffer_put(req->buffer);
+		else
+			free(req->buffer);
+	}
+	if (req->conn && req->session)
+		__atomic_sub_fetch(&req->session->server->inflight, 1, __ATOMIC_RELAXED);
+	if (req->conn)
+		conn_put(req->conn);
+	if (req->session)
+		session_put(req->session);
+	if (req->volume)
+		volume_put(req->volume);
+	free(req);
+}
+
+void *request_body(struct request *req)
+{
+	return req->worker->body;
+}
+
+/* The request is about to outlive its message: keep the bytes it points into. */
+static int request_keep(struct worker *w, struct request *req)
+{
+	void *from = req->message;
+
+	if (!from)
+		return 0;
+	if (req->in.len > COPY_MAX && req->may_steal) {
+		req->buffer = from;
+		w->stolen = true;
+	} else {
+		req->buffer = req->in.len > COPY_MAX ? buffer_get() : malloc(req->in.len);
+		if (!req->buffer)
+			return -KILN_ENOMEM;
+		memcpy(req->buffer, from, req->in.len);
+		wire_rebase(req, from, req->buffer);
+	}
+	req->message = NULL;
+	return 0;
+}
+
+/* --- the end: answer, or park until durable -------------------------------------------------- */
+
+static void count_answer(struct worker *w, struct request *req)
+{
+	if (!w || !req->conn)
+		return;
+	w->stats.answered[req->op->class]++;
+	if (req->error)
+		w->stats.errors++;
+	hist_add(&w->stats.latency[req->op->class], clock_mono() - req->arrived_ns);
+}
+
+static void open_undo(struct request *req)
+{
+	if (req->opened)
+		open_drop(req->session, req->opened);
+	req->opened = 0;
+}
+
+static void answer(struct worker *w, struct request *req)
+{
+	if (req->error)
+		open_undo(req);
+	if (!req->no_reply && req->conn)
+		conn_reply(req->conn, req);
+	if (req->slot != SLOT_NONE && req->session)
+		session_slot_give(req->session, req->slot);
+	count_answer(w, req);
+	request_free(req);
+}
+
+static void run_answer(struct worker *w, struct request *req)
+{
+	answer(w, req);
+}
+
+/* On the committer's thread: it only passes the word on. */
+static void durable_done(struct commit_wait *wait, int err)
+{
+	struct request *req = (struct request *)((char *)wait - offsetof(struct request, wait));
+
+	if (err)
+		req->error = err;
+	req->run = run_answer;
+	if (req->conn)
+		loop_post(conn_loop(req->conn), req);
+	else
+		answer(NULL, req);
+}
+
+/* The body lies in a worker's buffer, which the next request will use. */
+static int keep_body(struct request *req)
+{
+	void *copy;
+
+	if (req->body_len == 0)
+		return 0;
+	if (req->body_len > COPY_MAX || req->buffer)
+		return -KILN_EINVAL; /* no operation parks with such a reply */
+	copy = malloc(req->body_len);
+	if (!copy)
+		return -KILN_ENOMEM;
+	memcpy(copy, req->body, req->body_len);
+	req->in.len = 0;
+	req->buffer = copy;
+	req->body = copy;
+	return 0;
+}
+
+static void park(struct request *req, uint64_t seq)
+{
+	req->error = keep_body(req);
+	if (req->error) {
+		answer(worker_self(), req);
+		return;
+	}
+	req->wait = (struct commit_wait){
+		.seq = seq,
+		.writer = req->session ? req->session->client : 0,
+		.data = req->sync_data,
+		.all_data = req->sync_all,
+		.done = durable_done,
+	};
+	commit_wait(store_committer(volume_store(req->volume)), &req->wait);
+}
+
+void request_answer(struct request *req, int error)
+{
+	req->error = error;
+	answer(worker_self(), req);
+}
+
+/* --- reads ------------------------------------------------------------------------------------ */
+
+static void to_pool(struct worker *w, struct request *req, enum pool_kind kind,
+		    void (*run)(struct worker *w, struct request *req))
+{
+	int err = request_keep(w, req);
+
+	if (err) {
+		request_answer(req, err);
+		return;
+	}
+	w->stats.to_pool++;
+	req->run = run;
+	pool_submit(w->server->pool, kind, req);
+}
+
+static void reader_aim(struct worker *w, struct request *req)
+{
+	req->worker = w;
+	req->may_block = w->may_block;
+	req->txn = w->reader;
+	txn_look(w->reader, volume_brick(req->volume), NULL);
+}
+
+static void reset_reply(struct request *req)
+{
+	req->out_len = 0;
+	req->body = NULL;
+	req->body_len = 0;
+}
+
+/* Returns -KILN_EWOULDBLOCK (nothing done), else has disposed of the request. */
+static int read_try(struct worker *w, struct request *req)
+{
+	int err;
+
+	reader_aim(w, req);
+	reset_reply(req);
+	err = req->op->handler(req);
+	if (err == -KILN_EPARKED)
+		return 0;
+	if (!err && req->opened && session_counted_before(req->session, req))
+		open_undo(req); /* sent again: its open has been counted already */
+	if (err == -KILN_EWOULDBLOCK && !w->may_block) {
+		open_undo(req);
+		return err;
+	}
+	req->error = err;
+	if (!err && req->durable)
+		park(req, commit_latest(store_committer(volume_store(req->volume))));
+	else
+		answer(w, req);
+	return 0;
+}
+
+static void run_read(struct worker *w, struct request *req)
+{
+	read_try(w, req);
+}
+
+/* --- the writer role ---------------------------------------------------------------------------- */
+
+static void append(struct request **head, struct request **tail, struct request *req)
+{
+	req->next = NULL;
+	if (*head)
+		(*tail)->next = req;
+	else
+		*head = req;
+	*tail = req;
+}
+
+static void data_start(struct worker *w, struct request *req);
+
+/* Gives the file's turn to the next request that waits for it. */
+static void turn_pass(struct request *req)
+{
+	struct request *next = req->turn_held ? turn_give(req) : NULL;
+
+	if (!next)
+		return;
+	next->run = data_start;
+	pool_submit(next->volume->server->pool, POOL_WRITE, next);
+}
+
+/* The reply record goes into the same batch as the change it speaks of. */
+static int record_put(struct volume *v, struct request *req)
+{
+	struct reply_record r = {
+		.unique = req->in.unique,
+		.opcode = req->in.opcode,
+		.handle = req->record_handle,
+		.value = req->record_value,
+	};
+
+	if (!req->conn || !(req->op->flags & OP_RECORDED))
+		return 0;
+	if (req->session->kind == HELLO_FUSE_FD)
+		req->slot = session_slot_take(req->session, req->in.unique);
+	return reply_put(v->group, req->session->client, req->slot, &r);
+}
+
+static void change_mark(struct volume *v)
+{
+	txn_mark(v->group);
+	v->counters_mark = v->counters;
+	v->effect_mark = v->effect_count;
+}
+
+static void change_undo(struct volume *v)
+{
+	txn_undo(v->group);
+	v->counters = v->counters_mark;
+	volume_effects_undo(v);
+}
+
+struct search {
+	struct request *req;
+	bool found;
+};
+
+static int search_record(void *context, uint32_t slot, const struct reply_record *r)
+{
+	struct search *s = context;
+
+	(void)slot;
+	if (r->unique != s->req->in.unique || r->opcode != s->req->in.opcode)
+		return 0;
+	s->found = true;
+	s->req->record_handle = r->handle;
+	s->req->record_value = r->value;
+	return 0;
+}
+
+/* A change sent again: 1 if it was executed before (req->record_* say what came of it), else 0. */
+static int executed_before(struct txn *t, struct request *req)
+{
+	struct search s = { .req = req };
+	int err;
+
+	if (!req->resent || !(req->op->flags & OP_RECORDED))
+		return 0;
+	err = reply_each(t, req->session->client, search_record, &s);
+	return err ? err : s.found;
+}
+
+static int change_handle(struct volume *v, struct request *req)
+{
+	int before = executed_before(v->group, req);
+	int err;
+
+	if (before < 0)
+		return before;
+	if (before)
+		return op_replay(req);
+	err = req->op->handler(req);
+	return err ? err : record_put(v, req);
+}
+
+static int change_execute(struct worker *w, struct volume *v, struct request *req)
+{
+	int err;
+
+	req->worker = w;
+	req->txn = v->group;
+	req->may_block = w->may_block;
+	reset_reply(req);
+	change_mark(v);
+	if (req->op->flags & OP_RECORDED) {
+		if (volume_read_only(v))
+			return -KILN_EROFS;
+		if (session_dead(req->session))
+			return -KILN_ESTALE;
+	}
+	err = change_handle(v, req);
+	if (err) {
+		change_undo(v);
+		open_undo(req);
+	}
+	return err;
+}
+
+/* Executes req in the held group, or leaves it for the next holder. */
+static void change_run(struct worker *w, struct volume *v, struct request *req)
+{
+	int err = -KILN_EWOULDBLOCK;
+
+	if (!v->must_hand_off)
+		err = change_execute(w, v, req);
+	if (err == -KILN_EWOULDBLOCK && !w->may_block) {
+		v->must_hand_off = true;
+		err = request_keep(w, req);
+		if (!err) {
+			append(&v->handoff, &v->handoff_tail, req);
+			return;
+		}
+	}
+	if (err == -KILN_EAGAIN && req->op->class == OP_DATA && request_keep(w, req) != 0)
+		err = -KILN_ENOMEM;
+	req->error = err;
+	req->message = NULL; /* what is left to do needs no bytes of it */
+	append(&v->done, &v->done_tail, req);
+	v->done_count++;
+}
+
+static int group_apply(struct volume *v, uint64_t *seq)
+{
+	int err = 0;
+
+	*seq = commit_latest(store_committer(volume_store(v)));
+	if (v->counters_changed) {
+		err = counters_put(v->group, &v->counters);
+		if (err)
+			return err;
+		v->counters_changed = false;
+	}
+	if (!txn_empty(v->group))
+		err = txn_apply(v->group, seq);
+	return err;
+}
+
+/* After the group has been applied (or has failed): one request's part of it. */
+static void done_finish(struct worker *w, struct request *req, uint64_t seq, int group_err)
+{
+	/* what a WRITE changes is promised at fsync and close only, on every volume */
+	bool durable = req->durable || (volume_durability(req->volume) == DURABILITY_OP &&
+					(req->op->flags & OP_RECORDED) &&
+					req->in.opcode != FUSE_WRITE);
+
+	if (req->error == -KILN_EAGAIN && req->op->class == OP_DATA) {
+		to_pool(w, req, POOL_WRITE, data_start);
+		return;
+	}
+	turn_pass(req);
+	if (group_err && !req->error)
+		req->error = group_err;
+	req->seq = seq;
+	if (!req->error && durable)
+		park(req, seq);
+	else
+		answer(w, req);
+}
+
+/* Applies the group and answers what is in it.  -KILN_EWOULDBLOCK: the store would stall and
+ * this is a loop; everything is as it was. */
+static int group_close(struct worker *w, struct volume *v)
+{
+	struct request *req;
+	uint64_t seq;
+	int err;
+
+	if (!v->done)
+		return 0;
+	err = group_apply(v, &seq);
+	if (err == -KILN_EWOULDBLOCK && !w->may_block)
+		return err;
+	if (err)
+		log_error("brick %u: changes could not be applied: %s", volume_brick(v),
+			  err_text(err));
+	w->stats.groups++;
+	w->stats.grouped += v->done_count;
+	volume_effects_done(v, seq, !err);
+	req = v->done;
+	v->done = v->done_tail = NULL;
+	v->done_count = 0;
+	while (req) {
+		struct request *next = req->next;
+
+		done_finish(w, req, seq, err);
+		req = next;
+	}
+	return 0;
+}
+
+static void hand_off(struct worker *w, struct volume *v);
+
+/* Takes what has queued up; an empty queue gives the role back. */
+static struct request *queue_take_or_leave(struct worker *w, struct volume *v)
+{
+	struct request *req;
+
+	lock_guard(&v->lock);
+	v->shown = v->counters;
+	req = v->queue;
+	v->queue = v->queue_tail = NULL;
+	if (!req) {
+		v->role_held = false;
+		w->held = NULL;
+	}
+	return req;
+}
+
+static void run_all(struct worker *w, struct volume *v, struct request *req)
+{
+	while (req) {
+		struct request *next = req->next;
+
+		change_run(w, v, req);
+		req = next;
+		if (v->done_count >= GROUP_MAX && !v->must_hand_off &&
+		    group_close(w, v) == -KILN_EWOULDBLOCK)
+			v->must_hand_off = true;
+	}
+}
+
+void schedule_flush(struct worker *w)
+{
+	struct volume *v = w->held;
+
+	for (int round = 0; v; round++) {
+		struct request *req;
+
+		if (group_close(w, v) != 0 || v->must_hand_off) {
+			hand_off(w, v);
+			return;
+		}
+		req = queue_take_or_leave(w, v);
+		if (!req)
+			return;
+		if (!w->may_block && round >= LOOP_ROUNDS_MAX) {
+			v->handoff = req;
+			while (req->next)
+				req = req->next;
+			v->handoff_tail = req;
+			hand_off(w, v);
+			return;
+		}
+		run_all(w, v, req);
+	}
+}
+
+static void role_enter(struct worker *w, struct volume *v)
+{
+	w->held = v;
+	txn_may_block(v->group, w->may_block);
+}
+
+/* A pool thread goes on where a loop had to stop. */
+static void run_takeover(struct worker *w, struct request *ticket)
+{
+	struct volume *v = ticket->volume;
+	struct request *req;
+
+	role_enter(w, v);
+	v->must_hand_off = false;
+	group_close(w, v);
+	req = v->handoff;
+	v->handoff = v->handoff_tail = NULL;
+	run_all(w, v, req);
+	schedule_flush(w);
+}
+
+static void hand_off(struct worker *w, struct volume *v)
+{
+	w->held = NULL;
+	v->takeover.volume = v;
+	to_pool(w, &v->takeover, POOL_WRITE, run_takeover);
+}
+
+void schedule_adopt(struct worker *w, struct volume *v)
+{
+	role_enter(w, v);
+	schedule_flush(w);
+}
+
+/* Queues req; true if the role was free and is the caller's now (req is not queued then). */
+static bool role_take_or_queue(struct volume *v, struct request *req)
+{
+	lock_guard(&v->lock);
+	if (v->role_held) {
+		append(&v->queue, &v->queue_tail, req);
+		return false;
+	}
+	v->role_held = true;
+	return true;
+}
+
+static bool role_take(struct volume *v)
+{
+	lock_guard(&v->lock);
+	if (v->role_held)
+		return false;
+	v->role_held = true;
+	return true;
+}
+
+static void finish_failed(struct worker *w, struct request *req, int err)
+{
+	turn_pass(req);
+	req->error = err;
+	answer(w, req);
+}
+
+static void change_submit(struct worker *w, struct request *req)
+{
+	struct volume *v = req->volume;
+
+	req->next = NULL;
+	if (w->held != v) {
+		schedule_flush(w);
+		if (!role_take(v)) {
+			int err = request_keep(w, req);
+
+			if (err) {
+				finish_failed(w, req, err);
+				return;
+			}
+			if (!role_take_or_queue(v, req))
+				return;
+		}
+		role_enter(w, v);
+	}
+	run_all(w, v, req);
+}
+
+void schedule_internal(struct request *req)
+{
+	struct worker *w = worker_self();
+	struct volume *v = req->volume;
+
+	if (!role_take_or_queue(v, req))
+		return;
+	v->handoff = v->handoff_tail = req;
+	req->next = NULL;
+	if (w)
+		w->stats.to_pool++;
+	v->takeover.volume = v;
+	v->takeover.run = run_takeover;
+	pool_submit(v->server->pool, POOL_WRITE, &v->takeover);
+}
+
+struct request *request_internal(struct volume *v, const struct op *op, uint64_t nodeid)
+{
+	struct request *req = request_new(v, NULL, NULL);
+
+	if (!req)
+		return NULL;
+	req->op = op;
+	req->in.nodeid = nodeid;
+	req->no_reply = true;
+	return req;
+}
+
+/* --- changes of a file's bytes ------------------------------------------------------------------- */
+
+/* With the turn held.  -KILN_EWOULDBLOCK (nothing done) or disposes of the request. */
+static int data_try(struct worker *w, struct request *req)
+{
+	int err;
+
+	reader_aim(w, req);
+	err = volume_read_only(req->volume) ? -KILN_EROFS : executed_before(req->txn, req);
+	if (err == 0)
+		err = req->op->prepare(req);
+	else if (err > 0)
+		err = 0; /* the answer is found again under the role */
+	if (err == -KILN_EWOULDBLOCK && !w->may_block)
+		return err;
+	if (err)
+		finish_failed(w, req, err);
+	else
+		change_submit(w, req);
+	return 0;
+}
+
+static void data_start(struct worker *w, struct request *req)
+{
+	data_try(w, req);
+}
+
+/* --- the way in ------------------------------------------------------------------------------------- */
+
+static void answer_with(struct worker *w, struct request *req, int err)
+{
+	req->error = err;
+	answer(w, req);
+}
+
+static void start_data(struct worker *w, struct request *req)
+{
+	int got = turn_take(req);
+
+	if (got == -KILN_EAGAIN) {
+		got = request_keep(w, req);
+		if (!got)
+			got = turn_take(req);
+	}
+	if (got < 0)
+		answer_with(w, req, got);
+	else if (got && data_try(w, req) == -KILN_EWOULDBLOCK)
+		to_pool(w, req, POOL_WRITE, data_start);
+}
+
+static void start_read(struct worker *w, struct request *req)
+{
+	if (read_try(w, req) == -KILN_EWOULDBLOCK)
+		to_pool(w, req, POOL_READ, run_read);
+}
+
+void schedule_request(struct worker *w, struct request *req)
+{
+	if (session_dead(req->session)) {
+		answer_with(w, req, -KILN_ESTALE);
+		return;
+	}
+	switch (req->op->class) {
+	case OP_LOCAL:
+		if ((req->op->flags & OP_COUNTED) && session_counted_before(req->session, req)) {
+			answer_with(w, req, 0);
+			break;
+		}
+		start_read(w, req);
+		break;
+	case OP_READ:
+		start_read(w, req);
+		break;
+	case OP_CHANGE:
+		change_submit(w, req);
+		break;
+	case OP_DATA:
+		start_data(w, req);
+		break;
+	}
+}

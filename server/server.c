@@ -1,0 +1,152 @@
+/* Starting and stopping a server; server.h names the parts in the order of starting. */
+#include "server/server.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/log.h"
+#include "server/conn.h"
+#include "server/listen.h"
+#include "server/loop.h"
+#include "server/pool.h"
+#include "server/session.h"
+#include "server/volumes.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+	READERS = 4,
+	WRITERS = 4,
+	SESSION_TIMEOUT_S = 300,
+	DRAIN_MS = 2000, /* how long a stop waits for answers under way; the rest is sent again */
+};
+
+static void set_defaults(struct server_options *o)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (!o->loops)
+		o->loops = cpus > LOOPS_MAX ? LOOPS_MAX : cpus < 1 ? 1 : (unsigned)cpus;
+	if (!o->readers)
+		o->readers = READERS;
+	if (!o->writers)
+		o->writers = WRITERS;
+	if (!o->session_timeout_ns)
+		o->session_timeout_ns = SESSION_TIMEOUT_S * NS_PER_S;
+}
+
+static void tick(struct server *s)
+{
+	conn_tick();
+	session_tick(s);
+}
+
+static int start_loops(struct server *s)
+{
+	int err = 0;
+
+	for (unsigned i = 0; i < s->options.loops && !err; i++) {
+		err = loop_start(s, i, &s->loops[i]);
+		if (!err)
+			s->loop_count++;
+	}
+	return err;
+}
+
+int server_start(const struct server_options *options, struct server **out, char **why)
+{
+	struct server *s = calloc(1, sizeof *s);
+	int err;
+
+	*why = NULL;
+	if (!s)
+		return -KILN_ENOMEM;
+	s->options = *options;
+	set_defaults(&s->options);
+	s->started_ns = clock_mono();
+	err = store_open(options->dir, &options->store, &s->store, why);
+	if (!err)
+		err = pool_start(s, s->options.readers, s->options.writers, &s->pool);
+	if (!err)
+		err = volumes_open(s, &s->volumes);
+	if (!err)
+		err = start_loops(s);
+	if (!err)
+		err = admin_start(s, &s->admin);
+	if (!err)
+		err = listener_start(s, &s->listener, why);
+	if (err) {
+		if (!*why)
+			*why = strdup(err_text(err));
+		server_stop(s);
+		return err;
+	}
+	loop_tick(s->loops[0], tick);
+	*out = s;
+	return 0;
+}
+
+/* Connections are read no more; what has been read is answered, as far as that takes no longer
+ * than a commit.  Clients send the rest again to the next server. */
+static void drain(struct server *s)
+{
+	__atomic_store_n(&s->stopping, true, __ATOMIC_RELAXED);
+	for (int ms = 0; ms < DRAIN_MS; ms++) {
+		if (__atomic_load_n(&s->inflight, __ATOMIC_ACQUIRE) == 0)
+			return;
+		poll(NULL, 0, 1);
+	}
+	log_info("stopping with %lu requests unanswered; their clients will send them again",
+		 (unsigned long)__atomic_load_n(&s->inflight, __ATOMIC_RELAXED));
+}
+
+/* What threads that have ended had still been given: this thread runs it in their place. */
+static void sweep(struct server *s)
+{
+	bool more = true;
+
+	if (!s->loop_count)
+		return;
+	worker_enter(loop_worker(s->loops[0]));
+	while (more) {
+		more = s->pool && pool_sweep(s->pool, loop_worker(s->loops[0]));
+		for (unsigned i = 0; i < s->loop_count; i++)
+			more |= loop_sweep(s->loops[i]);
+	}
+}
+
+static void stop_threads(struct server *s)
+{
+	if (s->listener)
+		listener_stop(s->listener);
+	if (s->admin)
+		admin_stop(s->admin);
+	if (s->loop_count)
+		drain(s);
+	if (s->store)
+		commit_quiesce(store_committer(s->store));
+	for (unsigned i = 0; i < s->loop_count; i++)
+		loop_stop(s->loops[i]);
+	if (s->pool)
+		pool_stop(s->pool);
+}
+
+void server_stop(struct server *s)
+{
+	stop_threads(s);
+	sweep(s);
+	conn_close_all();
+	if (s->volumes)
+		volumes_close(s->volumes);
+	sweep(s);
+	worker_enter(NULL);
+	for (unsigned i = 0; i < s->loop_count; i++)
+		loop_free(s->loops[i]);
+	if (s->pool)
+		pool_free(s->pool);
+	if (s->store)
+		store_close(s->store);
+	free(s);
+}
