@@ -39,6 +39,7 @@
 	X(AGAIN,          EAGAIN,        "resource busy, try again") \
 	X(INTR,           EINTR,         "interrupted") \
 	X(DEADLK,         EDEADLK,       "a lock cycle would arise") \
+	X(NOLCK,          ENOLCK,        "this client has too many file locks") \
 	X(BADMSG,         EPROTO,        "malformed message") \
 	X(VERSION,        EPROTO,        "written or spoken by a newer version") \
 	X(NOVOLUME,       ENOENT,        "no such volume") \

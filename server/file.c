@@ -361,7 +361,7 @@ int file_reserve(struct request *req, struct inode *inode, uint64_t from, uint64
 {
 	int err = 0;
 
-	for (uint64_t i = from / BLOCK_BYTES; !err && i * BLOCK_BYTES < to; i++)
+	for (uint64_t i = from / BLOCK_BYTES; !err && from < to && i * BLOCK_BYTES < to; i++)
 		if (!file_has_block(inode, i))
 			err = store_block(req, inode, i, "", 0);
 	return err;
