@@ -106,6 +106,8 @@ static void count_answer(struct worker *w, struct request *req)
 	if (!w || !req->conn)
 		return;
 	w->stats.answered[req->op->class]++;
+	__atomic_add_fetch(req->op->class >= OP_CHANGE ? &req->volume->changes : &req->volume->reads,
+			   1, __ATOMIC_RELAXED);
 	if (req->error)
 		w->stats.errors++;
 	hist_add(&w->stats.latency[req->op->class], clock_mono() - req->arrived_ns);
