@@ -308,10 +308,11 @@ struct move {
 
 static int replace_expected(const struct move *m)
 {
-	const struct node *from = &nodes[m->node], *to = &nodes[m->target];
+	const struct node *from = &nodes[m->node], *to;
 
 	if (m->target == NONE)
 		return 0;
+	to = &nodes[m->target];
 	if (from->kind == DIR && to->kind != DIR)
 		return -KILN_ENOTDIR;
 	if (from->kind != DIR && to->kind == DIR)
