@@ -14,12 +14,16 @@
 #include "server/parent.h"
 #include "server/volume.h"
 
+#include <stdlib.h>
 #include <sys/stat.h>
 
 enum {
 	COOKIE_DOT = 1,
 	COOKIE_DOTDOT = 2,
 	INODES_AT_ONCE = 64,
+	/* What a reply can hold at most: list_sort needs four bytes of each entry's hundred and
+	 * sixty or more behind it. */
+	LIST_BYTES_MAX = REPLY_BYTES_MAX - REPLY_BYTES_MAX / 32,
 };
 
 struct list {
@@ -106,32 +110,62 @@ static int list_fill(struct txn *t, struct list *l, const struct inode *dir, uin
 	return err;
 }
 
-/* list_attributes: reads the inodes of up to INODES_AT_ONCE entries from *at on.  One deleted
- * since it was listed keeps nodeid 0, which says that nothing is known about it. */
-static int list_attributes(struct request *req, const struct list *l, size_t *at)
+/* list_sort: where the entries (but "." and "..") begin, in the order of their handles, which lie
+ * behind the reply in the same buffer.  Inodes are read in that order because it is the store's:
+ * a listing's own, by hash, has no two neighbours in one block. */
+static int by_handle(const void *a, const void *b, void *list)
 {
-	struct fuse_direntplus *entries[INODES_AT_ONCE];
+	uint64_t x = list_dirent(list, *(const uint32_t *)a)->ino;
+	uint64_t y = list_dirent(list, *(const uint32_t *)b)->ino;
+
+	return x < y ? -1 : x > y;
+}
+
+static uint32_t *list_sort(struct list *l, size_t *count)
+{
+	uint32_t *at = (uint32_t *)(l->buf + FUSE_REC_ALIGN(l->used));
+	size_t i = 0;
+
+	for (size_t pos = 0; pos < l->used; pos += record_bytes(l, list_dirent(l, pos)->namelen))
+		if (list_dirent(l, pos)->off > COOKIE_DOTDOT)
+			at[i++] = (uint32_t)pos;
+	qsort_r(at, i, sizeof *at, by_handle, l);
+	*count = i;
+	return at;
+}
+
+/* list_attributes: reads the inodes of up to INODES_AT_ONCE entries.  One deleted since it was
+ * listed keeps nodeid 0, which says that nothing is known about it. */
+static int list_attributes(struct request *req, const struct list *l, const uint32_t *at,
+			   size_t count)
+{
 	uint64_t handles[INODES_AT_ONCE];
 	struct inode inodes[INODES_AT_ONCE];
 	int errs[INODES_AT_ONCE];
-	size_t count = 0;
-	int err = 0;
+	int err;
 
-	for (; *at < l->used && count < INODES_AT_ONCE;
-	     *at += record_bytes(l, list_dirent(l, *at)->namelen)) {
-		if (list_dirent(l, *at)->off <= COOKIE_DOTDOT)
-			continue;
-		entries[count] = (struct fuse_direntplus *)(l->buf + *at);
-		handles[count++] = list_dirent(l, *at)->ino;
-	}
-	if (count)
-		err = inode_get_many(req->txn, handles, count, inodes, errs);
+	for (size_t i = 0; i < count; i++)
+		handles[i] = list_dirent(l, at[i])->ino;
+	err = inode_get_many(req->txn, handles, count, inodes, errs);
 	for (size_t i = 0; !err && i < count; i++) {
 		if (errs[i] == 0)
-			entry_fill(req->volume, &entries[i]->entry_out, &inodes[i]);
+			entry_fill(req->volume, (struct fuse_entry_out *)(l->buf + at[i]),
+				   &inodes[i]);
 		else if (errs[i] != -KILN_ESTALE)
 			err = errs[i];
 	}
+	return err;
+}
+
+static int list_all_attributes(struct request *req, struct list *l)
+{
+	size_t count;
+	uint32_t *at = list_sort(l, &count);
+	int err = 0;
+
+	for (size_t i = 0; !err && i < count; i += INODES_AT_ONCE)
+		err = list_attributes(req, l, at + i, count - i < INODES_AT_ONCE ? count - i
+										 : INODES_AT_ONCE);
 	return err;
 }
 
@@ -146,12 +180,12 @@ static int list(struct request *req, size_t head)
 		return err;
 	if (dir.nlink == 0 || arg->offset > INT64_MAX)
 		return 0; /* removed but open: not even dots; beyond any cookie: nothing */
-	if (l.size > REPLY_BYTES_MAX)
-		l.size = REPLY_BYTES_MAX;
+	if (l.size > LIST_BYTES_MAX)
+		l.size = LIST_BYTES_MAX;
 	l.buf = request_body(req);
 	err = list_fill(req->txn, &l, &dir, arg->offset);
-	for (size_t at = 0; !err && head && at < l.used;)
-		err = list_attributes(req, &l, &at);
+	if (!err && head)
+		err = list_all_attributes(req, &l);
 	if (err)
 		return err;
 	req->body = l.buf;
