@@ -3,5 +3,7 @@
 #define BENCH_CMD_H
 
 int cmd_run(int argc, char **argv);
+int cmd_ab(int argc, char **argv);
+int cmd_aa(int argc, char **argv);
 
 #endif

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { BAR = 12 };
+enum { BAR = 12, WHISKER = 21 };
 
 void render_duration(double ns, char out[16])
 {
@@ -175,11 +175,105 @@ static void run_table(const json_t *doc, FILE *out, bool per_client)
 	fprintf(out, "%.1f s\n", doc_number(doc, "took_s"));
 }
 
+/* The interval on a line from -limit to +limit: [--+--], the middle of the line at zero. */
+static void whisker(double low, double mid, double high, double limit, char out[WHISKER + 1])
+{
+	int at[3], centre = WHISKER / 2;
+	double v[3] = { low, mid, high };
+
+	memset(out, ' ', WHISKER);
+	out[WHISKER] = 0;
+	for (int i = 0; i < 3; i++) {
+		double x = v[i] < -limit ? -limit : v[i] > limit ? limit : v[i];
+
+		at[i] = (int)lround((x + limit) / (2 * limit) * (WHISKER - 1));
+	}
+	out[centre] = '|';
+	for (int i = at[0]; i <= at[2]; i++)
+		out[i] = '-';
+	out[at[0]] = low < -limit ? '<' : '[';
+	out[at[2]] = high > limit ? '>' : ']';
+	out[at[1]] = 'o';
+}
+
+static double percent(double log_ratio)
+{
+	return 100 * expm1(log_ratio);
+}
+
+static void figure_row(FILE *out, const json_t *f, double limit)
+{
+	const json_t *low = json_object_get(f, "low"), *high = json_object_get(f, "high");
+	double mid = doc_number(f, "estimate");
+	char line[WHISKER + 1], interval[40] = "(too few)", rates[2][16] = { "", "" };
+	static const char *const sides[] = { "a", "b" };
+
+	for (int i = 0; i < 2; i++)
+		if (json_object_get(f, sides[i]))
+			render_rate(doc_number(json_object_get(f, sides[i]), "rate"), rates[i]);
+	if (*doc_text(f, "note") && doc_number(f, "n") <= 0) {
+		fprintf(out, "  %-28.28s skipped: %s\n", doc_text(f, "metric"), doc_text(f, "note"));
+		return;
+	}
+	whisker(json_is_number(low) ? json_number_value(low) : -10 * limit, mid,
+		json_is_number(high) ? json_number_value(high) : 10 * limit, limit, line);
+	if (json_is_number(low))
+		snprintf(interval, sizeof interval, "%+.1f .. %+.1f", percent(json_number_value(low)),
+			 percent(json_number_value(high)));
+	fprintf(out, "  %-28.28s %9s %9s %+7.1f %% %17s %s %8.2g %s\n", doc_text(f, "metric"),
+		rates[0], rates[1], percent(mid), interval, line, doc_number(f, "p_adjusted"),
+		doc_text(f, "verdict"));
+}
+
+static void answer(const json_t *doc, FILE *out)
+{
+	const json_t *r = json_object_get(doc, "result"), *h = json_object_get(r, "headline");
+	const json_t *more = json_object_get(r, "more_s");
+	static const char *const text[] = { "same or better", "worse", "undecided" };
+	int code = (int)doc_number(r, "exit");
+
+	fprintf(out, "B against A: %+.1f %%, %s", percent(doc_number(h, "estimate")),
+		code >= 0 && code < 3 ? text[code] : "?");
+	if (code == 2 && json_is_number(more))
+		fprintf(out, "; about %.0f s more would decide it", json_number_value(more));
+	else if (code == 2)
+		fprintf(out, "; the difference sits on the margin: more time will not decide it");
+	fprintf(out, "  (%.0f blocks, %.1f s, margin %.1f %%, exit %d)\n", doc_number(r, "blocks"),
+		doc_number(doc, "took_s"), percent(doc_number(r, "margin")), code);
+	if (strcmp(doc_text(doc, "kind"), "aa") == 0)
+		fprintf(out, "noise floor: %.1f %% for the headline, %.1f %% for the worst test; "
+			     "false alarms with these samples' labels drawn anew: %.1f %%\n",
+			percent(doc_number(r, "noise_floor_headline")),
+			percent(doc_number(r, "noise_floor_worst")),
+			100 * doc_number(r, "false_alarm_rate"));
+}
+
+static void trial_table(const json_t *doc, FILE *out)
+{
+	const json_t *r = json_object_get(doc, "result"), *f;
+	double limit = 5 * doc_number(r, "margin");
+	size_t i;
+
+	fprintf(out, "  %-28s %9s %9s %9s %17s %-*s %8s\n", "", "A per s", "B per s", "B vs A",
+		"interval %", WHISKER, "-15%     0     +15%", "p (Holm)");
+	json_array_foreach(json_object_get(doc, "figures"), i, f)
+		figure_row(out, f, limit);
+	figure_row(out, json_object_get(r, "headline"), limit);
+	answer(doc, out);
+}
+
+static bool is_trial(const json_t *doc)
+{
+	return json_object_get(json_object_get(doc, "result"), "headline") != NULL;
+}
+
 void render_screen(const json_t *doc, FILE *out, bool per_client)
 {
 	head(doc, out);
 	if (strcmp(doc_text(doc, "kind"), "run") == 0)
 		run_table(doc, out, per_client);
+	else if (is_trial(doc))
+		trial_table(doc, out);
 	warnings(doc, out);
 	fflush(out);
 }
