@@ -42,7 +42,7 @@ enum cli_exit cli_exit_of(int err)
 	}
 }
 
-static void say(const char *fmt, va_list args)
+static void __attribute__((format(printf, 1, 0))) say(const char *fmt, va_list args)
 {
 	fflush(stdout);
 	fputs("kiln: ", stderr);
@@ -76,8 +76,8 @@ void cli_usage(const struct cli_command *command, const char *fmt, ...)
 	va_start(args, fmt);
 	say(fmt, args);
 	va_end(args);
-	fprintf(stderr, "usage: kiln %s %s\nSee 'kiln %s --help'.\n", command->name,
-		command->usage, command->name);
+	fprintf(stderr, "usage: kiln %s%s%s\nSee 'kiln %s --help'.\n", command->name,
+		*command->usage ? " " : "", command->usage, command->name);
 	exit(CLI_USAGE);
 }
 
@@ -145,7 +145,7 @@ void cli_help(const struct cli_command *command, const struct cli_option *option
 	static const struct cli_option help = { .name = "help", .letter = 'h',
 						.text = "show this help" };
 
-	printf("Usage: kiln %s %s\n\n", command->name, command->usage);
+	printf("Usage: kiln %s%s%s\n\n", command->name, *command->usage ? " " : "", command->usage);
 	wrap(command->text, 0);
 	if (command->more)
 		printf("\n%s\n", command->more);

@@ -174,7 +174,7 @@ bool http_flag(const json_t *object, const char *name)
 
 void http_print(const json_t *json)
 {
-	if (json_dumpf(json, stdout, JSON_INDENT(2)))
+	if (json_dumpf(json, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(9)))
 		cli_die(CLI_FAILED, "cannot write the answer: %s", strerror(errno));
 	putchar('\n');
 }

@@ -10,10 +10,10 @@ static int cli_help_command(const struct cli_command *command, int argc, char **
 
 static const struct cli_command commands[] = {
 	{ "serve", "DIR [--listen ADDRESS ...] [OPTION...]",
-	  "Serve the volumes of the data directory DIR; makes DIR if it is missing or empty.",
-	  cli_serve,
-	  "Addresses are unix:PATH and tcp:HOST:PORT. It stays in the foreground and prints one\n"
-	  "line when clients can connect. SIGTERM and SIGINT stop it, SIGHUP opens the log anew." },
+	  "Serve the volumes of the data directory DIR.", cli_serve,
+	  "DIR is made if it is missing, and a new store in it if it is empty. The server\n"
+	  "stays in the foreground and prints one line when clients can connect. SIGTERM\n"
+	  "and SIGINT stop it, SIGHUP opens the log anew." },
 	{ "volume create", "NAME [OPTION...]", "Create a volume.", cli_volume_create, NULL },
 	{ "volume list", "[OPTION...]", "List the volumes.", cli_volume_list, NULL },
 	{ "volume info", "NAME [OPTION...]", "Show one volume: settings, use, clients.",
@@ -26,8 +26,8 @@ static const struct cli_command commands[] = {
 	{ "volume rename", "OLD NEW", "Give a volume another name; mounts go on.",
 	  cli_volume_rename, NULL },
 	{ "volume delete", "NAME [--force] [--yes]",
-	  "Delete a volume and everything in it; its space comes back over the next minutes.",
-	  cli_volume_delete, NULL },
+	  "Delete a volume and everything in it.", cli_volume_delete,
+	  "The name is free at once; the space comes back over the next minutes." },
 	{ "status", "[OPTION...]", "Show the server, its store, volumes and clients.", cli_status,
 	  NULL },
 	{ "bench", "[ARGUMENT...]", "Measure any mounted file system: runs kiln-bench.", cli_bench,

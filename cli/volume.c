@@ -290,9 +290,10 @@ static const struct key *find_key(const struct cli_command *command, const char 
 	if (!strcmp(name, "name"))
 		cli_usage(command, "a volume's name is changed with 'kiln volume rename OLD NEW'");
 	best = cli_suggest(name, names, KEYS);
-	cli_usage(command, "no setting '%s'%s%s%s: there are durability, cache, read-only, quota, "
-		  "inodes", name, best >= 0 ? "; did you mean " : "", best >= 0 ? names[best] : "",
-		  best >= 0 ? "?" : "");
+	if (best >= 0)
+		cli_usage(command, "no setting '%s'; did you mean '%s'?", name, names[best]);
+	cli_usage(command, "no setting '%s'; there are durability, cache, read-only, quota, inodes",
+		  name);
 }
 
 static void add_setting(const struct cli_command *command, json_t *body, const char *word)

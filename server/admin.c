@@ -115,7 +115,7 @@ static void answer_json(struct call *c, unsigned status, json_t *json)
 static enum MHD_Result send_answer(struct call *c)
 {
 	static char empty[] = "{}\n";
-	char *text = c->json ? json_dumps(c->json, JSON_INDENT(1)) : c->text;
+	char *text = c->json ? json_dumps(c->json, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : c->text;
 	struct MHD_Response *response;
 	enum MHD_Result result;
 
@@ -487,22 +487,11 @@ static size_t on_unescape(void *context, struct MHD_Connection *connection, char
 	return strstr(text, "%00") ? strlen(text) : MHD_http_unescape(text);
 }
 
-static void on_log(void *context, const char *fmt, va_list args)
-	__attribute__((format(printf, 2, 0)));
-static void on_log(void *context, const char *fmt, va_list args)
-{
-	char line[WHY_MAX];
-
-	vsnprintf(line, sizeof line, fmt, args);
-	line[strcspn(line, "\n")] = '\0';
-	log_debug(admin, "%s", line);
-}
-
 int admin_start(struct server *s, struct admin **out)
 {
 	enum {
 		FLAGS = MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_NO_LISTEN_SOCKET |
-			MHD_USE_ITC | MHD_USE_ERROR_LOG,
+			MHD_USE_ITC,
 	};
 	struct MHD_OptionItem limits[] = {
 		{ MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX, NULL },
@@ -515,8 +504,9 @@ int admin_start(struct server *s, struct admin **out)
 	if (!a)
 		return -KILN_ENOMEM;
 	a->server = s;
-	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a, MHD_OPTION_EXTERNAL_LOGGER,
-				     on_log, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+	/* no MHD_USE_ERROR_LOG: it says of every answer that a Unix socket has no TCP options */
+	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a,
+				     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
 				     MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
 				     MHD_OPTION_ARRAY, limits, MHD_OPTION_END);
 	if (!a->daemon) {

@@ -48,6 +48,8 @@ static void add_row(void *context, struct volume *v)
 	memset(r, 0, sizeof *r);
 	volume_record(v, &r->record);
 	r->err = volume_info(v, &r->info);
+	if (r->err) /* its counters cannot be read: it counts as a volume, with no figures */
+		r->info = (struct volume_info){ 0 };
 	rows->sum.inodes += r->info.inodes;
 	rows->sum.blocks += r->info.blocks;
 	rows->sum.sessions += r->info.sessions;

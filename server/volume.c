@@ -141,6 +141,11 @@ int volume_retire(struct volume *v, bool force)
 	return 0;
 }
 
+bool volume_quiet(const struct volume *v)
+{
+	return __atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) == 1; /* the table's */
+}
+
 /* --- loading ----------------------------------------------------------------------------------- */
 
 static int make_root(struct volume *v, struct txn *t)

@@ -85,6 +85,10 @@ void volume_record(struct volume *v, struct volume_record *out);
  * are (their clients get ESTALE/EIO).  -KILN_EVOLBUSY if sessions remain and not force. */
 int volume_retire(struct volume *v, bool force);
 
+/* volume_quiet: a retired volume has no session and no request left, so nothing will be put into
+ * its brick any more.  Any thread. */
+bool volume_quiet(const struct volume *v);
+
 struct volume_info {
 	uint64_t inodes, blocks;      /* used */
 	uint64_t reads, changes;      /* operations answered since start */

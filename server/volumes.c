@@ -4,8 +4,8 @@
  * so what the table says survives a crash, and a failure leaves the table as it was.
  *
  * Deleting: the volume is retired (no new clients), its record gets `deleting` and becomes
- * durable, its name leaves the table: that is the answer.  When the last reference is gone the
- * wiper thread frees the running half, takes the keys away in small steps, then the data files,
+ * durable, its name leaves the table: that is the answer.  When the last reference is gone and
+ * the last request of its clients has been answered (volume_quiet), the wiper thread frees the running half, takes the keys away in small steps, then the data files,
  * then the record.  A crash anywhere finds the record with `deleting` and goes on.  The wiper
  * has a low priority, never lets an apply stall the store, and rests as long as it works, so
  * that no other volume notices.
@@ -31,6 +31,7 @@
 enum { TABLE_BRICK = 0, FIRST_BRICK = 1, WIPE_STEP = 256, WIPER_NICE = 10 };
 #define WIPE_STALL_NS (50 * NS_PER_MS)
 #define WIPE_REST_MAX_NS (100 * NS_PER_MS)
+#define WIPE_QUIET_NS (100 * NS_PER_MS)
 
 /* A volume in the table, from its creation until its last key is wiped. */
 struct entry {
@@ -379,17 +380,37 @@ static int wipe_brick(struct volumes *vs, struct entry *e)
 	return err;
 }
 
-/* wiper_next [VOLUMES]: the next deleted volume that nobody refers to; NULL when stopping. */
+/* wipeable [VOLUMES]: nothing can put a key into its brick any more. */
+static bool wipeable(const struct entry *e)
+{
+	return e->deleted && !e->refs && (!e->volume || volume_quiet(e->volume));
+}
+
+/* wiper_find [VOLUMES]: a volume to wipe, or NULL; *waiting: there will be one. */
+static struct entry *wiper_find(struct volumes *vs, bool *waiting)
+{
+	*waiting = vs->by_brick.count > vs->by_name.count;
+	for (size_t i = 0; *waiting && i < vs->by_brick.count; i++)
+		if (wipeable(vs->by_brick.item[i]))
+			return vs->by_brick.item[i];
+	return NULL;
+}
+
+/* wiper_next [VOLUMES]: waits for a volume to wipe; NULL when stopping.  A volume that becomes
+ * quiet wakes nobody, so as long as one is waited for it is looked at a few times a second. */
 static struct entry *wiper_next(struct volumes *vs)
 {
-	while (!vs->stopping) {
-		for (size_t i = 0; i < vs->by_brick.count; i++) {
-			struct entry *e = vs->by_brick.item[i];
+	struct entry *e;
+	bool waiting;
 
-			if (e->deleted && !e->refs)
-				return e;
-		}
-		cond_wait(&vs->work, &vs->lock);
+	while (!vs->stopping) {
+		e = wiper_find(vs, &waiting);
+		if (e)
+			return e;
+		if (waiting)
+			cond_wait_until(&vs->work, &vs->lock, clock_mono() + WIPE_QUIET_NS);
+		else
+			cond_wait(&vs->work, &vs->lock);
 	}
 	return NULL;
 }
@@ -694,6 +715,14 @@ static int snapshot(struct volumes *vs, struct entry ***out, size_t *count)
 	return 0;
 }
 
+static void release(struct volumes *vs, struct entry **list, size_t count)
+{
+	lock_guard(&vs->lock);
+	for (size_t i = 0; i < count; i++)
+		if (!--list[i]->refs && list[i]->deleted)
+			cond_signal(&vs->work);
+}
+
 int volumes_each(struct volumes *vs, void (*fn)(void *context, struct volume *v), void *context)
 {
 	struct entry **list;
@@ -702,10 +731,9 @@ int volumes_each(struct volumes *vs, void (*fn)(void *context, struct volume *v)
 
 	if (err)
 		return err;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++)
 		fn(context, list[i]->volume);
-		entry_put(vs, list[i]);
-	}
+	release(vs, list, count);
 	free(list);
 	return 0;
 }

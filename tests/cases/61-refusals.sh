@@ -22,7 +22,7 @@ grep -q "$SERVER_PID" "$KILN_TMP/expect.out" || fail "the holder is not named: $
 # the address is taken
 expect_fail 5 . serve "$KILN_TMP/data2" --listen "unix:$SOCK"
 # TCP beyond loopback
-expect_fail 2 'insecure' serve "$KILN_TMP/data3" --listen tcp:0.0.0.0:0
+expect_fail 2 'insecure' serve "$KILN_TMP/data3" --listen tcp:0.0.0.0:7999
 # unknown volume
 expect_fail 4 'nothere' "$KILN" volume info nothere
 if [ -c /dev/fuse ]; then

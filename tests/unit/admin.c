@@ -27,6 +27,7 @@ struct volume {
 	struct volume_record record;
 	unsigned sessions;
 	bool retired;
+	bool under_way; /* [atomic] a request of an ended session still runs */
 };
 
 static unsigned volumes_alive; /* made and not freed; [atomic] the wiper frees too */
@@ -70,6 +71,11 @@ int volume_retire(struct volume *v, bool force)
 	v->retired = true;
 	v->sessions = 0;
 	return 0;
+}
+
+bool volume_quiet(const struct volume *v)
+{
+	return !__atomic_load_n(&v->under_way, __ATOMIC_ACQUIRE);
 }
 
 int volume_info(struct volume *v, struct volume_info *out)
@@ -169,6 +175,11 @@ static void until(struct fixture *f, bool (*so)(struct fixture *f))
 static bool all_removed(struct fixture *f)
 {
 	return volumes_removing(f->server.volumes) == 0;
+}
+
+static bool one_left(struct fixture *f)
+{
+	return volumes_removing(f->server.volumes) == 1;
 }
 
 /* --- the table ----------------------------------------------------------------------- */
@@ -303,7 +314,14 @@ static void a_volume_in_use_is_deleted_by_force_only(void **state)
 	assert_int_equal(volumes_removing(f->server.volumes), 1);
 	assert_true(v->retired);
 	assert_false(is_empty(f, 1));
+	/* nor as long as a request of its clients is under way */
+	v->under_way = true;
 	volumes_put(f->server.volumes, v);
+	assert_int_equal(create(f, "other"), 0);
+	assert_int_equal(volumes_delete(f->server.volumes, "other", false), 0);
+	until(f, one_left);
+	assert_false(is_empty(f, 1));
+	__atomic_store_n(&v->under_way, false, __ATOMIC_RELEASE);
 	until(f, all_removed);
 	assert_true(is_empty(f, 1));
 }
