@@ -243,10 +243,18 @@ void opens_forget(struct session *s, uint64_t handle)
 		queue_reap(v, handle);
 }
 
+/* By a client of before the restart: of an orphan it is known which ones have not let go yet. */
+static bool may_be_held(struct volume *v, uint64_t handle)
+{
+	struct orphan *o = find_orphan(v, handle);
+
+	return o ? o->held > 0 : v->recovered && handle < v->boot_handle;
+}
+
 bool opens_dooming(struct volume *v, uint64_t handle)
 {
 	lock_guard(&v->lock);
-	if (is_open(v, handle) || (v->recovered && handle < v->boot_handle))
+	if (is_open(v, handle) || may_be_held(v, handle))
 		return false;
 	if (v->doomed_count == v->doomed_cap) {
 		unsigned cap = v->doomed_cap ? v->doomed_cap * 2 : 16;
@@ -291,13 +299,16 @@ static void orphan_insert(struct volume *v, uint64_t handle)
 
 void opens_orphan_add(struct volume *v, uint64_t handle)
 {
-	bool reap = false;
+	struct orphan *o;
+	bool reap;
 
 	lock_take(&v->lock);
-	if (!find_orphan(v, handle)) {
+	o = find_orphan(v, handle);
+	if (o)
+		o->reaping = false; /* an op_reap that found it open: the next one may come */
+	else
 		orphan_insert(v, handle);
-		reap = may_reap(v, find_orphan(v, handle));
-	}
+	reap = may_reap(v, find_orphan(v, handle));
 	lock_give(&v->lock);
 	if (reap)
 		queue_reap(v, handle);

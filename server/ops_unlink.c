@@ -38,13 +38,22 @@ static int bytes_remove(struct request *req, const struct inode *inode)
 	return err;
 }
 
+static int orphan_remove(struct request *req, uint64_t handle)
+{
+	int err = orphan_del(req->txn, handle);
+
+	if (!err)
+		volume_adopt(req->volume, handle);
+	return err;
+}
+
 int inode_remove(struct request *req, const struct inode *inode)
 {
 	const uint32_t with_xattrs = INODE_XATTR | INODE_ACL | INODE_DEFACL | INODE_CAPS;
 	int err = inode->flags & with_xattrs ? xattr_del_all(req->txn, inode->handle) : 0;
 
 	if (!err && inode->flags & INODE_ORPHAN)
-		err = orphan_del(req->txn, inode->handle);
+		err = orphan_remove(req, inode->handle);
 	if (!err)
 		err = bytes_remove(req, inode);
 	if (!err)
@@ -147,7 +156,10 @@ int op_reap(struct request *req)
 		return 0;
 	if (err)
 		return err;
-	if (inode.nlink > 0 || !volume_doom(req->volume, inode.handle))
+	if (inode.nlink > 0)
 		return 0;
-	return inode_remove(req, &inode);
+	if (volume_doom(req->volume, inode.handle))
+		return inode_remove(req, &inode);
+	volume_orphan(req->volume, inode.handle);
+	return 0;
 }

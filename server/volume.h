@@ -41,9 +41,11 @@ void open_drop(struct session *s, uint64_t handle);
  * applied: delete it now.  false: it is open somewhere: make it an orphan. */
 bool volume_doom(struct volume *v, uint64_t handle);
 /* volume_orphan [role]: handle lost its last name while open (orphan_put has been called):
- * remember it, so that its last close removes it. */
+ * remember it, so that its last close removes it.  Of an orphan that op_reap finds open again:
+ * queue op_reap once more at its next last close. */
 void volume_orphan(struct volume *v, uint64_t handle);
-/* volume_adopt [role]: an orphan has got a name again (link of an O_TMPFILE). */
+/* volume_adopt [role]: handle is no orphan any more: it has got a name (link of an O_TMPFILE), or
+ * is removed with this operation. */
 void volume_adopt(struct volume *v, uint64_t handle);
 /* volume_trash [role]: a data file is to be removed once this operation is durable
  * (trash_put has been called). */
