@@ -37,7 +37,7 @@ test-tsan: build-tsan/build.ninja
 	@tests/run --build build-tsan $(CASES)
 
 fuzz: build-fuzz/build.ninja
-	@$(NINJA) -C build-fuzz
+	@$(NINJA) -C build-fuzz tests/fuzz/fuzz-wire tests/fuzz/fuzz-seeds
 	@tests/fuzz/run --build build-fuzz --seconds $(FUZZ_SECONDS)
 
 check-clang: build-clang/build.ninja
