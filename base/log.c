@@ -12,10 +12,16 @@ enum { LINE_MAX_BYTES = 1000 };
 
 unsigned log_bits;
 static enum log_level log_max = LOG_INFO; /* set before threads start */
+static void (*log_sink)(enum log_level level, const char *text); /* likewise */
 
 void log_level_set(enum log_level level)
 {
 	log_max = level;
+}
+
+void log_sink_set(void (*sink)(enum log_level level, const char *text))
+{
+	log_sink = sink;
 }
 
 int log_debug_enable(const char *names)
@@ -72,6 +78,11 @@ void log_line(enum log_level level, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof text, fmt, ap);
 	va_end(ap);
+	if (log_sink) {
+		line[escape(line, sizeof line, text)] = '\0';
+		log_sink(level, line);
+		return;
+	}
 	now = clock_wall();
 	gmtime_r(&now.tv_sec, &tm);
 	n = strftime(line, sizeof line, "%Y-%m-%dT%H:%M:%S", &tm);

@@ -1,4 +1,4 @@
-/* Log lines to standard error: "2026-11-30T14:00:00.123Z level text".  Any thread may call.
+/* Log lines to standard error, or to a sink: "2026-11-30T14:00:00.123Z level text".  Any thread may call.
  * A line is one write(2), cut at 1,000 bytes; bytes outside printable ASCII are escaped, so a
  * name from a client cannot forge a line. */
 #ifndef BASE_LOG_H
@@ -20,6 +20,9 @@ enum log_bit {
 extern unsigned log_bits; /* set before threads start; read without a lock */
 
 void log_level_set(enum log_level level);
+/* log_sink_set: lines go to sink instead, escaped, without time and level; NULL: to standard error
+ * again.  Before threads start. */
+void log_sink_set(void (*sink)(enum log_level level, const char *text));
 int log_debug_enable(const char *names); /* -KILN_EINVAL for an unknown name */
 void log_line(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
