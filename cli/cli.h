@@ -116,6 +116,8 @@ int cli_volume_set(const struct cli_command *command, int argc, char **argv);
 int cli_volume_rename(const struct cli_command *command, int argc, char **argv);
 int cli_volume_delete(const struct cli_command *command, int argc, char **argv);
 int cli_mount(const struct cli_command *command, int argc, char **argv);
+/* cli_mount_helper: the whole command line of mount.kiln. */
+int cli_mount_helper(int argc, char **argv);
 int cli_umount(const struct cli_command *command, int argc, char **argv);
 int cli_status(const struct cli_command *command, int argc, char **argv);
 int cli_bench(const struct cli_command *command, int argc, char **argv);

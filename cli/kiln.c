@@ -28,6 +28,14 @@ static const struct cli_command commands[] = {
 	{ "volume delete", "NAME [--force] [--yes]",
 	  "Delete a volume and everything in it.", cli_volume_delete,
 	  "The name is free at once; the space comes back over the next minutes." },
+	{ "mount", "VOLUME DIR [OPTION...]", "Mount a volume on a directory.", cli_mount,
+	  "VOLUME may name its server: unix:PATH/VOLUME, tcp:HOST:PORT/VOLUME. It returns when the\n"
+	  "mount answers. While the server is away, operations wait for it.\n\n"
+	  "Mount options: ro rw dev nodev suid nosuid exec noexec atime noatime diratime\n"
+	  "nodiratime relatime strictatime sync dirsync allow_other, and server=ADDRESS\n"
+	  "soft=SECONDS hard relay fsname=TEXT; those for fstab alone are ignored." },
+	{ "umount", "DIR [OPTION...]", "Unmount, and wait until the mount's process has ended.",
+	  cli_umount, NULL },
 	{ "status", "[OPTION...]", "Show the server, its store, volumes and clients.", cli_status,
 	  NULL },
 	{ "bench", "[ARGUMENT...]", "Measure any mounted file system: runs kiln-bench.", cli_bench,
@@ -159,8 +167,11 @@ static int cli_help_command(const struct cli_command *command, int argc, char **
 
 int main(int argc, char **argv)
 {
+	const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
 	int code;
 
+	if (argc > 0 && !strcmp(slash ? slash + 1 : argv[0], "mount.kiln"))
+		return cli_mount_helper(argc, argv);
 	if (argc < 2)
 		cli_die(CLI_USAGE, "a command is missing; 'kiln --help' lists them");
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))

@@ -74,11 +74,28 @@ static int connect_as(struct mounting *m, uint32_t kind)
 	return m->conn < 0 ? m->conn : 0;
 }
 
+/* -o server=ADDRESS goes with a source that is a volume's name alone. */
+static int find_target(const struct mount_request *q, struct target *t, char *why, size_t cap)
+{
+	const char *volume = strncmp(q->source, "kiln:", 5) == 0 ? q->source + 5 : q->source;
+	char text[512];
+
+	if (!q->options.server[0])
+		return address_parse_target(t, q->source, why, cap);
+	if (strchr(volume, '/')) {
+		snprintf(why, cap, "'%s' names a server already, so server=%s is one too many",
+			 q->source, q->options.server);
+		return -KILN_EINVAL;
+	}
+	snprintf(text, sizeof text, "%s/%s", q->options.server, volume);
+	return address_parse_target(t, text, why, cap);
+}
+
 static int say_hello(struct mounting *m, char *why, size_t cap)
 {
 	const struct mount_request *q = m->request;
 	struct target t;
-	int err = address_parse_target(&t, q->source, why, cap);
+	int err = find_target(q, &t, why, cap);
 
 	if (err)
 		return err;

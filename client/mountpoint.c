@@ -336,7 +336,7 @@ int mountpoint_detach(const char *dir, unsigned how, char *why, size_t cap)
 	if (!realpath(dir, real))
 		return refuse(KILN_ENOENT, why, cap, dir, strerror(errno));
 	if (!mountpoint_find(real, &mp) || !mp.kiln)
-		return refuse(KILN_EINVAL, why, cap, dir, "no kiln volume is mounted there");
+		return refuse(KILN_ENOENT, why, cap, dir, "no kiln volume is mounted there");
 	if (geteuid() != 0)
 		return detach_as_user(real, how, why, cap);
 	eno = detach_as_root(real, how);

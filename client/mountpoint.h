@@ -27,7 +27,7 @@ int mountpoint_attach(const char *real, const char *source, const struct mount_o
 bool mountpoint_find(const char *real, struct mountpoint *out);
 
 enum { DETACH_FORCE = 1, DETACH_LAZY = 2 };
-/* mountpoint_detach: -KILN_EVOLBUSY if files are open there, EACCES, EINVAL (not a kiln mount),
+/* mountpoint_detach: -KILN_EVOLBUSY if files are open there, EACCES, ENOENT (not a kiln mount),
  * ESYS; with a sentence in why.  Force ends the connection first, so that nothing can hang. */
 int mountpoint_detach(const char *dir, unsigned how, char *why, size_t cap);
 

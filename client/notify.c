@@ -15,7 +15,7 @@ enum { QUEUED_MAX = 16 << 20 };
 struct notice {
 	struct notice *next;
 	size_t len;
-	uint8_t bytes[];
+	_Alignas(8) uint8_t bytes[];
 };
 
 struct notifier {

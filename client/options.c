@@ -16,6 +16,7 @@ enum option_kind {
 	HARD,
 	SOFT,   /* =SECONDS */
 	FSNAME, /* =TEXT */
+	SERVER, /* =ADDRESS */
 };
 
 struct option_row {
@@ -53,6 +54,7 @@ static const struct option_row table[] = {
 	{ "hard", HARD, 0 },
 	{ "soft=", SOFT, 0 },
 	{ "fsname=", FSNAME, 0 },
+	{ "server=", SERVER, 0 },
 	{ "default_permissions", IGNORE, 0 }, /* always on */
 	{ "defaults", IGNORE, 0 },
 	{ "auto", IGNORE, 0 },
@@ -135,6 +137,11 @@ static int row_apply(const struct option_row *r, struct mount_options *o, const 
 		if (!value[0] || strlen(value) >= sizeof o->fsname)
 			return value_refused(word, "wants 1 to 255 bytes", why, cap);
 		strcpy(o->fsname, value);
+		break;
+	case SERVER:
+		if (!value[0] || strlen(value) >= sizeof o->server)
+			return value_refused(word, "wants unix:PATH or tcp:HOST:PORT", why, cap);
+		strcpy(o->server, value);
 		break;
 	}
 	return 0;

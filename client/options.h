@@ -12,6 +12,7 @@ struct mount_options {
 	bool sloppy;           /* unknown options are ignored (mount -s) */
 	unsigned soft_seconds; /* EIO after so long without a server; 0: wait for ever */
 	char fsname[256];      /* what df shows; empty: "kiln:VOLUME" */
+	char server[400];      /* of a source that names the volume alone; empty: the default */
 };
 
 /* options_parse: a comma-separated list as in fstab; a later option overrides an earlier one.

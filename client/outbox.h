@@ -20,7 +20,7 @@ struct msg {
 	bool queued;
 	bool interrupted;         /* the kernel has asked to let go of it */
 	bool large;               /* which pool it goes back to */
-	uint8_t bytes[];
+	_Alignas(8) uint8_t bytes[];
 };
 
 struct outbox;
