@@ -496,17 +496,23 @@ static bool makes_cycle(struct locktable *lt, struct lockfile *file, const struc
 	return found;
 }
 
-/* After locks of the file have gone: everybody who can go on does, in the order of arrival.  The
- * rest waits for others than before, which may have made a cycle. */
-static void grant_waiters(struct locktable *lt, struct lockfile *file)
+static struct waiter *first_ready(const struct lockfile *file)
 {
-	struct waiter *next;
+	struct waiter *w = file->waiters;
+
+	while (w && find_in_the_way(file, &w->want))
+		w = w->next;
+	return w;
+}
+
+/* Everybody who can go on does, in the order of arrival; true if there was one.  From the front
+ * each time: who is granted a read lock where he had a write lock may let in one before him. */
+static bool grant(struct locktable *lt, struct lockfile *file)
+{
+	struct waiter *w;
 	bool granted = false;
 
-	for (struct waiter *w = file->waiters; w; w = next) {
-		next = w->next;
-		if (find_in_the_way(file, &w->want))
-			continue;
+	while ((w = first_ready(file))) {
 		range_set(w->set, &w->want, w->spare);
 		answer_later(&w->set->answers, w->req, 0);
 		set_dirty(lt, w->set);
@@ -514,11 +520,26 @@ static void grant_waiters(struct locktable *lt, struct lockfile *file)
 		waiter_free(w);
 		granted = true;
 	}
-	for (struct waiter *w = granted ? file->waiters : NULL; w; w = next) {
+	return granted;
+}
+
+/* Those who still wait do so for others than before, which may have made a cycle. */
+static void fail_cycles(struct locktable *lt, struct lockfile *file)
+{
+	struct waiter *next;
+
+	for (struct waiter *w = file->waiters; w; w = next) {
 		next = w->next;
 		if (!w->want.flock && makes_cycle(lt, file, &w->want))
 			waiter_fail(lt, w, -KILN_EDEADLK);
 	}
+}
+
+/* After locks of the file have gone. */
+static void grant_waiters(struct locktable *lt, struct lockfile *file)
+{
+	if (grant(lt, file))
+		fail_cycles(lt, file);
 }
 
 /* --- requests -------------------------------------------------------------------------------------- */
@@ -749,28 +770,44 @@ static void drop_set(struct locktable *lt, struct lockset *set)
 		free(h);
 	}
 	set_dirty(lt, set);
-	grant_waiters(lt, set->file);
 }
 
-void locktable_drop_session(struct locktable *lt, struct session *s)
+static void drop_waiters(struct locktable *lt, uint64_t client)
 {
-	uint64_t client = session_client(s);
 	struct waiter *next;
 
-	lock_take(&lt->lock);
 	for (struct waiter *w = lt->waiters; w; w = next) {
 		next = w->all_next;
 		if (w->want.client == client)
 			waiter_fail(lt, w, -KILN_EINTR);
 	}
-	for (size_t i = 0; i < BUCKETS; i++) {
-		for (struct lockfile *file = lt->buckets[i]; file; file = file->next) {
-			struct lockset *set = set_find(file, client);
+}
 
-			if (set && set->held)
-				drop_set(lt, set);
-		}
+/* A file whose set is dirty stays where it is, so the list can be walked on. */
+static void drop_in_bucket(struct locktable *lt, struct lockfile *file, uint64_t client)
+{
+	for (; file; file = file->next) {
+		struct lockset *set = set_find(file, client);
+
+		if (set && set->held)
+			drop_set(lt, set);
 	}
+}
+
+/* All of it goes before anybody is granted anything, and that before cycles are looked for:
+ * half-way there may seem to be one. */
+void locktable_drop_session(struct locktable *lt, struct session *s)
+{
+	uint64_t client = session_client(s);
+
+	lock_take(&lt->lock);
+	drop_waiters(lt, client);
+	for (size_t i = 0; i < BUCKETS; i++)
+		drop_in_bucket(lt, lt->buckets[i], client);
+	for (struct lockset *set = lt->dirty; set; set = set->dirty_next)
+		grant(lt, set->file);
+	for (struct lockset *set = lt->dirty; set; set = set->dirty_next)
+		fail_cycles(lt, set->file);
 	drain(lt);
 }
 
