@@ -165,12 +165,15 @@ static int sync_files(struct committer *c, const struct wait_list *list, size_t 
 }
 
 /* sync_store: skipped when everything applied is durable (waiters for data files only). */
-static int sync_store(struct committer *c, bool *needed)
+static int sync_store(struct committer *c, const struct wait_list *list, bool *needed)
 {
-	uint64_t through;
+	uint64_t through = commit_latest(c);
 	int err;
 
-	*needed = commit_latest(c) > commit_durable(c);
+	for (const struct commit_wait *w = list->first; w; w = w->next)
+		if (w->seq > through)
+			through = w->seq;
+	*needed = through > commit_durable(c);
 	if (!*needed)
 		return 0;
 	err = kv_sync(c->kv, &through);
@@ -215,7 +218,7 @@ static int sync_all(struct committer *c, const struct wait_list *list, size_t *f
 		return err;
 	err = sync_files(c, list, files);
 	if (!err)
-		err = sync_store(c, synced);
+		err = sync_store(c, list, synced);
 	if (err)
 		__atomic_store_n(&c->failed, -KILN_EBADSTORE, __ATOMIC_RELEASE);
 	return err;

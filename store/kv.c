@@ -116,14 +116,15 @@ void kv_break(struct kv *kv, const char *why)
 {
 	char *copy = strdup(why);
 
-	log_error("the store takes no more changes until it is opened anew: %s", why);
-	lock_guard(&kv->break_lock);
 	if (!copy)
 		abort(); /* a store that cannot say that it is broken must not go on */
-	if (kv->broken)
+	lock_guard(&kv->break_lock);
+	if (kv->broken) {
 		free(copy);
-	else
-		__atomic_store_n(&kv->broken, copy, __ATOMIC_RELEASE);
+		return;
+	}
+	log_error("the store takes no more changes until it is opened anew: %s", why);
+	__atomic_store_n(&kv->broken, copy, __ATOMIC_RELEASE);
 }
 
 const char *kv_broken(const struct kv *kv)

@@ -1,0 +1,243 @@
+#include "tests/fault.h"
+
+#include "base/clock.h"
+#include "base/err.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a crash would take back: old bytes of a file, or a new name in a directory. */
+struct loss {
+	struct loss *next; /* youngest first */
+	dev_t dev;
+	ino_t ino;       /* the file, or the directory */
+	int fd;          /* own duplicate */
+	bool new_name;
+	uint64_t offset;
+	size_t len;
+	char bytes[];    /* old bytes, or the name */
+};
+
+struct fault_disk {
+	struct disk disk;
+	pthread_mutex_t mutex;
+	struct loss *losses;
+	unsigned countdown[FAULT_CALLS], count[FAULT_CALLS];
+	int err[FAULT_CALLS];
+	uint64_t sync_ns;
+};
+
+static struct fault_disk *fault_of(const struct disk *d)
+{
+	return d->context;
+}
+
+static int hit(const struct disk *d, enum fault_call call)
+{
+	struct fault_disk *f = fault_of(d);
+	int err = 0;
+
+	pthread_mutex_lock(&f->mutex);
+	f->count[call]++;
+	if (f->countdown[call] && --f->countdown[call] == 0)
+		err = f->err[call];
+	pthread_mutex_unlock(&f->mutex);
+	return err;
+}
+
+static void remember(struct fault_disk *f, int fd, bool new_name, uint64_t offset,
+		     const void *bytes, size_t len)
+{
+	struct loss *l = malloc(sizeof(*l) + len);
+	struct stat st;
+
+	if (!l || fstat(fd, &st) < 0)
+		abort();
+	*l = (struct loss){ .dev = st.st_dev, .ino = st.st_ino, .fd = dup(fd),
+			    .new_name = new_name, .offset = offset, .len = len };
+	memcpy(l->bytes, bytes, len);
+	pthread_mutex_lock(&f->mutex);
+	l->next = f->losses;
+	f->losses = l;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+static void drop(struct loss *l)
+{
+	close(l->fd);
+	free(l);
+}
+
+static void remember_name(const struct disk *d, int dirfd, const char *path)
+{
+	char *dir = strdup(path), *slash = strrchr(dir, '/');
+	int fd;
+
+	if (slash)
+		*slash = 0;
+	fd = slash ? openat(dirfd, dir, O_RDONLY | O_DIRECTORY) : dup(dirfd);
+	remember(fault_of(d), fd, true, 0, slash ? slash + 1 : path,
+		 strlen(slash ? slash + 1 : path) + 1);
+	close(fd);
+	free(dir);
+}
+
+static int fault_open(const struct disk *d, int dirfd, const char *path, int flags, mode_t mode,
+		      int *fd)
+{
+	int err = hit(d, FAULT_OPEN);
+	bool fresh = flags & O_CREAT && faccessat(dirfd, path, F_OK, 0) < 0 && errno == ENOENT;
+
+	if (!err)
+		err = disk_real.open(&disk_real, dirfd, path, flags, mode, fd);
+	if (!err && fresh)
+		remember_name(d, dirfd, path);
+	return err;
+}
+
+static int fault_read(const struct disk *d, int fd, void *buf, size_t len, uint64_t offset,
+		      bool nowait, size_t *done)
+{
+	int err = hit(d, FAULT_READ);
+
+	*done = 0;
+	return err ? err : disk_real.read(&disk_real, fd, buf, len, offset, nowait, done);
+}
+
+static int fault_write(const struct disk *d, int fd, const void *buf, size_t len, uint64_t offset,
+		       bool nowait, size_t *done)
+{
+	int err = hit(d, FAULT_WRITE);
+	char *old;
+
+	*done = 0;
+	if (err)
+		return err;
+	old = calloc(1, len + 1);
+	if (!old || pread(fd, old, len, (off_t)offset) < 0)
+		abort();
+	remember(fault_of(d), fd, false, offset, old, len);
+	free(old);
+	return disk_real.write(&disk_real, fd, buf, len, offset, nowait, done);
+}
+
+static void keep(struct fault_disk *f, int fd)
+{
+	struct loss **at = &f->losses;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		abort();
+	pthread_mutex_lock(&f->mutex);
+	while (*at) {
+		struct loss *l = *at;
+
+		if (l->ino != st.st_ino || l->dev != st.st_dev) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		drop(l);
+	}
+	pthread_mutex_unlock(&f->mutex);
+}
+
+static int fault_sync(const struct disk *d, int fd)
+{
+	struct fault_disk *f = fault_of(d);
+	struct timespec ts = { .tv_sec = (time_t)(f->sync_ns / NS_PER_S),
+			       .tv_nsec = (long)(f->sync_ns % NS_PER_S) };
+	int err = hit(d, FAULT_SYNC);
+
+	if (f->sync_ns)
+		nanosleep(&ts, NULL);
+	if (err)
+		return err;
+	keep(f, fd);
+	return disk_real.sync(&disk_real, fd);
+}
+
+static int fault_unlink(const struct disk *d, int dirfd, const char *path)
+{
+	int err = hit(d, FAULT_UNLINK);
+
+	return err ? err : disk_real.unlink(&disk_real, dirfd, path);
+}
+
+struct fault_disk *fault_disk_new(void)
+{
+	struct fault_disk *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		abort();
+	pthread_mutex_init(&f->mutex, NULL);
+	f->disk = disk_real;
+	f->disk.open = fault_open;
+	f->disk.read = fault_read;
+	f->disk.write = fault_write;
+	f->disk.sync = fault_sync;
+	f->disk.unlink = fault_unlink;
+	f->disk.context = f;
+	return f;
+}
+
+void fault_disk_free(struct fault_disk *f)
+{
+	while (f->losses) {
+		struct loss *l = f->losses;
+
+		f->losses = l->next;
+		drop(l);
+	}
+	pthread_mutex_destroy(&f->mutex);
+	free(f);
+}
+
+const struct disk *fault_disk(struct fault_disk *f)
+{
+	return &f->disk;
+}
+
+void fault_disk_fail(struct fault_disk *f, enum fault_call call, unsigned nth, int err)
+{
+	pthread_mutex_lock(&f->mutex);
+	f->countdown[call] = nth;
+	f->err[call] = err;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_disk_slow(struct fault_disk *f, uint64_t sync_ns)
+{
+	f->sync_ns = sync_ns;
+}
+
+unsigned fault_disk_count(const struct fault_disk *f, enum fault_call call)
+{
+	return __atomic_load_n(&f->count[call], __ATOMIC_ACQUIRE);
+}
+
+void fault_disk_crash(struct fault_disk *f)
+{
+	while (f->losses) {
+		struct loss *l = f->losses;
+		char path[64];
+		int fd;
+
+		f->losses = l->next;
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", l->fd);
+		if (l->new_name) {
+			unlinkat(l->fd, l->bytes, 0);
+		} else if ((fd = open(path, O_WRONLY)) >= 0) {
+			if (pwrite(fd, l->bytes, l->len, (off_t)l->offset) < 0)
+				abort();
+			close(fd);
+		}
+		drop(l);
+	}
+}
