@@ -118,10 +118,13 @@ static int attach(struct mounting *m, char *why, size_t cap)
 		return m->dev;
 	if (m->session.kind == HELLO_RELAY || fusedev_resend(m->dev))
 		return 0;
-	/* A kernel that cannot resend would lose requests with the server. */
+	/* A kernel that cannot resend would lose requests with the server.  A server does not let a
+	 * client change its kind, so this is a new one. */
 	close(m->conn);
-	if (connect_as(m, HELLO_RELAY) == 0)
+	m->conn = -1;
+	if (csession_forget(&m->session) == 0 && connect_as(m, HELLO_RELAY) == 0)
 		return 0;
+	mountpoint_detach(m->real, DETACH_LAZY, why, cap);
 	snprintf(why, cap, "%s", m->session.text);
 	return -KILN_ECLOSED;
 }

@@ -45,6 +45,7 @@ struct conn {
 	enum conn_kind kind;       /* [lock] written by whoever moves it on */
 	uint32_t peer_uid;
 	struct session *session;   /* a reference; set before the first message */
+	struct conn *companion;    /* of a handed-over descriptor: a reference; never changes */
 	uint64_t since_ns;
 	struct conn *next, **link; /* [conns.lock] list of all */
 
@@ -112,6 +113,8 @@ void conn_put(struct conn *c)
 	pthread_mutex_unlock(&conns.mutex);
 	if (c->session)
 		session_put(c->session);
+	if (c->companion)
+		conn_put(c->companion);
 	close(c->fd);
 	free(c->partial);
 	free(c->out);
@@ -147,6 +150,9 @@ static void conn_end(struct conn *c, bool unmounted)
 	loop_remove(c->loop, c->fd);
 	if (c->kind == CONN_STREAM || c->kind == CONN_FUSE)
 		session_disconnected(c->session, c, unmounted);
+	/* The client waits on its companion alone, for an unmount as for a restart. */
+	if (c->companion)
+		conn_kill(c->companion);
 	conn_put(c);
 }
 
@@ -646,6 +652,8 @@ static int fuse_attach(struct conn *companion, int fd)
 	}
 	session_get(companion->session);
 	c->session = companion->session;
+	conn_get(companion);
+	c->companion = companion;
 	session_connected(c->session, c);
 	if (session_init_done(c->session))
 		ask_resend(c);

@@ -414,7 +414,9 @@ int session_admit(struct session *s, struct request *req)
 	bool done = session_init_done(s);
 	unsigned flags = req->op->flags;
 
-	if (done == (req->in.opcode == FUSE_INIT) && req->in.opcode != FUSE_DESTROY)
+	/* INIT may come again: a server that ended between reading and answering it leaves a client
+	 * that comes back with it unanswered. */
+	if (!done && req->in.opcode != FUSE_INIT && req->in.opcode != FUSE_DESTROY)
 		return -KILN_EBADMSG;
 	if (s->kind == HELLO_FUSE_FD) {
 		req->slot = SLOT_NONE;
