@@ -5,5 +5,6 @@
 int cmd_run(int argc, char **argv);
 int cmd_ab(int argc, char **argv);
 int cmd_aa(int argc, char **argv);
+int cmd_selftest(int argc, char **argv);
 
 #endif

@@ -66,6 +66,8 @@ static const struct command {
 	{ "run", cmd_run, CMD_RUN, "[options] DIR...", "measure a file system" },
 	{ "ab", cmd_ab, CMD_AB, "[options] DIR_A DIR_B | --a CMD --b CMD", "is B slower than A?" },
 	{ "aa", cmd_aa, CMD_AA, "[options] DIR", "how much of a difference is noise here?" },
+	{ "selftest", cmd_selftest, CMD_SELFTEST, "[options] [DIR]",
+	  "are known slow-downs found, and nothing else?" },
 	{ "list", cmd_list, 0, "", "profiles, shapes and parameters" },
 	{ "show", cmd_show, 0, "PROFILE", "print a profile, to start your own from" },
 	{ "version", cmd_version, 0, "", "print the version" },
