@@ -147,7 +147,7 @@ static void conn_end(struct conn *c, bool unmounted)
 {
 	if (conn_set_dead(c))
 		return;
-	loop_remove(c->loop, c->fd);
+	loop_remove(c->loop, c->fd, &c->source);
 	if (c->kind == CONN_STREAM || c->kind == CONN_FUSE)
 		session_disconnected(c->session, c, unmounted);
 	/* The client waits on its companion alone, for an unmount as for a restart. */

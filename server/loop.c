@@ -23,6 +23,8 @@ struct loop {
 	int epoll_fd, wake_fd;
 	void (*tick)(struct server *server); /* set before start of traffic */
 	uint64_t next_tick_ns;
+	struct epoll_event *batch;   /* loop thread: fetched events that have not been looked at */
+	int batch_len;
 	struct lock lock;            /* LOOP */
 	struct request *head, *tail; /* [lock] mailbox */
 	bool stop;                   /* [lock] */
@@ -77,6 +79,16 @@ static bool stopping(struct loop *l)
 	return l->stop;
 }
 
+static void run_event(struct loop *l, const struct epoll_event *event)
+{
+	struct source *s = event->data.ptr;
+
+	if (s)
+		s->ready(s, &l->worker, event->events);
+	else
+		drain_wakeups(l);
+}
+
 static void *loop_main(void *arg)
 {
 	struct loop *l = arg;
@@ -88,14 +100,12 @@ static void *loop_main(void *arg)
 		int n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, tick_timeout(l));
 
 		for (int i = 0; i < n; i++) {
-			struct source *s = events[i].data.ptr;
-
-			if (s)
-				s->ready(s, &l->worker, events[i].events);
-			else
-				drain_wakeups(l);
+			l->batch = events + i + 1;
+			l->batch_len = n - i - 1;
+			run_event(l, &events[i]);
 		}
 	}
+	l->batch_len = 0;
 	return NULL;
 }
 
@@ -169,9 +179,22 @@ int loop_watch(struct loop *l, int fd, struct source *s, uint32_t events)
 	return control(l, EPOLL_CTL_MOD, fd, s, events);
 }
 
-void loop_remove(struct loop *l, int fd)
+/* What an event of a source that is gone leads to. */
+static void gone_ready(struct source *s, struct worker *w, uint32_t events)
 {
+	(void)s;
+	(void)w;
+	(void)events;
+}
+
+void loop_remove(struct loop *l, int fd, const struct source *s)
+{
+	static struct source gone = { gone_ready };
+
 	epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+	for (int i = 0; i < l->batch_len; i++)
+		if (l->batch[i].data.ptr == s)
+			l->batch[i].data.ptr = &gone;
 }
 
 void loop_post(struct loop *l, struct request *req)

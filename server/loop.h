@@ -25,7 +25,9 @@ void loop_free(struct loop *l);
  * EPOLLHUP still come). */
 int loop_add(struct loop *l, int fd, struct source *s, uint32_t events);
 int loop_watch(struct loop *l, int fd, struct source *s, uint32_t events);
-void loop_remove(struct loop *l, int fd);
+/* loop_remove: on the loop's thread; events of s that have been fetched already do not come any
+ * more either, so its owner may be freed. */
+void loop_remove(struct loop *l, int fd, const struct source *s);
 /* loop_post: req->run(worker, req) will be called on the loop's thread; one wake-up for many. */
 void loop_post(struct loop *l, struct request *req);
 /* loop_tick: fn is called about once a second on this loop's thread. */
