@@ -7,21 +7,22 @@
 
 #include "cli/cli.h"
 
-/* beside: kiln-bench in the directory that this program was started from. */
+/* run_beside: where this program was started from, be it installed or in a build directory. */
 static void run_beside(char **argv)
 {
-	char path[PATH_MAX];
-	ssize_t len = readlink("/proc/self/exe", path, sizeof path - sizeof "/kiln-bench");
+	static const char *const places[] = { "/kiln-bench", "/bench/kiln-bench" };
+	char path[PATH_MAX + 32];
+	ssize_t len = readlink("/proc/self/exe", path, PATH_MAX);
 	char *slash;
 
 	if (len < 0)
 		return;
 	path[len] = '\0';
 	slash = strrchr(path, '/');
-	if (!slash)
-		return;
-	strcpy(slash, "/kiln-bench");
-	execv(path, argv);
+	for (size_t i = 0; slash && i < sizeof places / sizeof *places; i++) {
+		strcpy(slash, places[i]);
+		execv(path, argv);
+	}
 }
 
 int cli_bench(const struct cli_command *command, int argc, char **argv)

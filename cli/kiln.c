@@ -29,8 +29,8 @@ static const struct cli_command commands[] = {
 	  "Delete a volume and everything in it.", cli_volume_delete,
 	  "The name is free at once; the space comes back over the next minutes." },
 	{ "mount", "VOLUME DIR [OPTION...]", "Mount a volume on a directory.", cli_mount,
-	  "VOLUME may name its server: unix:PATH/VOLUME, tcp:HOST:PORT/VOLUME. It returns when the\n"
-	  "mount answers. While the server is away, operations wait for it.\n\n"
+	  "VOLUME may name its server: unix:PATH/VOLUME, tcp:HOST:PORT/VOLUME. It returns\n"
+	  "when the mount answers. While the server is away, operations wait for it.\n\n"
 	  "Mount options: ro rw dev nodev suid nosuid exec noexec atime noatime diratime\n"
 	  "nodiratime relatime strictatime sync dirsync allow_other, and server=ADDRESS\n"
 	  "soft=SECONDS hard relay fsname=TEXT; those for fstab alone are ignored." },

@@ -237,6 +237,15 @@ static int refuse(struct verdict *verdict, int eno, const char *text)
 	return -1;
 }
 
+/* The name is the peer's own word and goes back to it alone. */
+static void refuse_unknown(struct verdict *verdict, const char *volume)
+{
+	verdict->reply.error = ENOENT;
+	snprintf(verdict->reply.text, sizeof verdict->reply.text,
+		 "there is no volume '%.*s'; 'kiln volume list' shows those there are",
+		 VOLUME_NAME_MAX, volume);
+}
+
 static int hello_check(const struct hello *h, uint32_t peer_uid, struct verdict *verdict)
 {
 	if (h->magic != HELLO_MAGIC)
@@ -361,8 +370,7 @@ static void hello_judge(struct worker *w, const struct hello *h, uint32_t peer_u
 		return;
 	err = volumes_find(w->server->volumes, h->volume, &v);
 	if (err) {
-		refuse(verdict, ENOENT, "there is no volume of that name; `kiln volume list` shows "
-					"those there are");
+		refuse_unknown(verdict, h->volume);
 		return;
 	}
 	err = volume_load(v, w);

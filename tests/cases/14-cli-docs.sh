@@ -2,9 +2,10 @@
 . "$KILN_TESTS/lib.sh"
 manual=$(sed "s,\\\\-,-,g" "$KILN_TOP"/docs/kiln.1 "$KILN_TOP"/docs/mount.kiln.8)
 "$KILN" --help | sed -n 's/^  \([a-z].*[a-z]\)   *[A-Z].*/\1/p' >"$KILN_TMP/commands"
-[ "$(wc -l <"$KILN_TMP/commands")" -ge 12 ] || fail "few commands: $(cat "$KILN_TMP/commands")"
+[ "$(wc -l <"$KILN_TMP/commands")" -ge 11 ] || fail "few commands: $(cat "$KILN_TMP/commands")"
 
 while read -r command; do
+	[ "$command" != bench ] || continue # a program and a page of its own
 	# shellcheck disable=SC2086 # two words
 	"$KILN" $command --help >"$KILN_TMP/help"
 	grep -q "^Usage: kiln $command" "$KILN_TMP/help" || fail "no usage of $command"

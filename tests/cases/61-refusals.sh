@@ -40,7 +40,7 @@ server_stop
 # not a kiln directory
 mkdir "$KILN_TMP/foreign"
 echo >"$KILN_TMP/foreign/file"
-expect_fail 1 'not a kiln' serve "$KILN_TMP/foreign" --listen "unix:$SOCK"
+expect_fail 1 'no kiln store' serve "$KILN_TMP/foreign" --listen "unix:$SOCK"
 one_sentence
 # no permission on the directory
 chmod 700 "$DATA"
