@@ -314,6 +314,9 @@ void conn_reply(struct conn *c, struct request *req)
 	log_debug(wire, "reply %lu %s error %d len %u", (unsigned long)out.unique, req->op->name,
 		  out.error, out.len);
 	if (c->kind == CONN_FUSE) {
+		/* the kernel looks for the number it sent, mark included */
+		if (req->resent)
+			out.unique |= WIRE_UNIQUE_RESEND;
 		fuse_write(c, iov, count, out.len);
 		return;
 	}
