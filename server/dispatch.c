@@ -2,6 +2,7 @@
 
 #include "server/ops.h"
 #include "server/session.h"
+#include "server/statx.h"
 
 #include <fcntl.h>
 
@@ -92,6 +93,7 @@ static const struct op rows[OPCODE_MAX] = {
 				   TAIL_NONE, OP_RECORDED, op_copy_prepare, op_copy },
 	[FUSE_SYNCFS] = { "syncfs", OP_READ, SIZE(fuse_syncfs_in), 0, TAIL_NONE, 0, NULL,
 			  op_syncfs },
+	[WIRE_STATX] = { "statx", OP_READ, SIZE(wire_statx_in), 0, TAIL_NONE, 0, NULL, op_statx },
 	[FUSE_TMPFILE] = { "tmpfile", OP_CHANGE, SIZE(fuse_create_in), 1, TAIL_NONE,
 			   OP_RECORDED | OP_NAME_ANY, NULL, op_tmpfile },
 };

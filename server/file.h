@@ -38,6 +38,11 @@ int file_check(const struct inode *inode);
 int file_end(uint64_t offset, uint64_t len, uint64_t *end);
 struct data *file_data(const struct request *req);
 struct data_id file_id(const struct request *req, const struct inode *inode);
+/* file_open_flags: FOPEN_xxx for an open with these O_xxx.  With O_APPEND the server decides where
+ * a write goes, so a write must come whole: a kernel that goes through its page cache cuts it at
+ * pages that it does not have.  Therefore such a descriptor bypasses the cache.  (O_APPEND set
+ * later with fcntl appends too, but another client may come in between the pieces.) */
+uint32_t file_open_flags(uint32_t flags, bool keep_cache);
 /* file_kill_priv: takes security.capability away, with suidgid also the setuid bit, and the
  * setgid bit if the group may execute.  For groups. */
 int file_kill_priv(struct txn *t, struct inode *inode, bool suidgid);

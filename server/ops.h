@@ -24,6 +24,7 @@ int op_rename2(struct request *req);    /* CHANGE; RENAME2: NOREPLACE, EXCHANGE 
 
 /* ops_attr.c */
 int op_getattr(struct request *req);    /* READ */
+int op_statx(struct request *req);      /* READ: getattr with the time of birth */
 int op_setattr(struct request *req);    /* CHANGE, or DATA if it sets a size other than 0 */
 int op_setattr_prepare(struct request *req);
 int op_statfs(struct request *req);     /* READ */

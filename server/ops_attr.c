@@ -13,11 +13,13 @@
 #include "server/acl.h"
 #include "server/file.h"
 #include "server/ops.h"
+#include "server/statx.h"
 #include "server/volume.h"
 
 #include "base/clock.h"
 
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 enum { MODE_CHANGEABLE = S_ISUID | S_ISGID | S_ISVTX | S_IRWXU | S_IRWXG | S_IRWXO };
 
@@ -32,6 +34,53 @@ int op_getattr(struct request *req)
 	if (!err)
 		reply_attr(req, &inode);
 	return err;
+}
+
+static struct wire_time statx_time(struct timespec t)
+{
+	return (struct wire_time){ .sec = t.tv_sec, .nsec = (uint32_t)t.tv_nsec };
+}
+
+/* The plain attributes are getattr's, so that the two can never differ. */
+static void statx_fill(struct wire_statx *sx, const struct inode *inode)
+{
+	struct fuse_attr attr;
+
+	attr_fill(&attr, inode);
+	*sx = (struct wire_statx){
+		.mask = STATX_BASIC_STATS | STATX_BTIME,
+		.blksize = attr.blksize,
+		.nlink = attr.nlink,
+		.uid = attr.uid,
+		.gid = attr.gid,
+		.mode = (uint16_t)attr.mode,
+		.ino = attr.ino,
+		.size = attr.size,
+		.blocks = attr.blocks,
+		.atime = statx_time(inode->atime),
+		.btime = statx_time(inode->btime),
+		.ctime = statx_time(inode->ctime),
+		.mtime = statx_time(inode->mtime),
+		.rdev_major = major(attr.rdev),
+		.rdev_minor = minor(attr.rdev),
+	};
+}
+
+int op_statx(struct request *req)
+{
+	struct wire_statx_out *out = request_body(req);
+	uint64_t cache_ns = volume_cache_ns(req->volume);
+	struct inode inode;
+	int err = inode_get(req->txn, req->in.nodeid, &inode);
+
+	if (err)
+		return err;
+	*out = (struct wire_statx_out){ .attr_valid = cache_ns / NS_PER_S,
+					.attr_valid_nsec = (uint32_t)(cache_ns % NS_PER_S) };
+	statx_fill(&out->stat, &inode);
+	req->body = out;
+	req->body_len = sizeof *out;
+	return 0;
 }
 
 int op_statfs(struct request *req)

@@ -8,6 +8,7 @@
  * One clock_wall() an operation: child's ctime and parent's mtime are equal.
  * Who may do what is the client's kernel's business: see parent.h. */
 #include "server/acl.h"
+#include "server/file.h"
 #include "server/ops.h"
 #include "server/parent.h"
 #include "server/volume.h"
@@ -144,9 +145,10 @@ static int node_make(struct request *req, struct inode *dir, uint32_t mode, uint
 
 static void reply_create(struct request *req, const struct inode *inode, bool keep_cache)
 {
+	const struct fuse_create_in *arg = req->arg;
+
 	entry_fill(req->volume, &request_out(req, create)->entry, inode);
-	if (keep_cache)
-		req->out.create.open.open_flags = FOPEN_KEEP_CACHE;
+	req->out.create.open.open_flags = file_open_flags(arg->flags, keep_cache);
 	req->record_handle = inode->handle;
 }
 

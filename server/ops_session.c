@@ -14,7 +14,9 @@ enum {
 	PAGES_MAX = WIRE_WRITE_MAX / 4096,
 };
 
-/* Since Linux 6.9; Debian 12's header lacks it. */
+/* Debian 12's header lacks these.  Since Linux 6.6: what bypasses the page cache may be mapped
+ * all the same (file_open_flags); since 6.9: resending. */
+#define INIT_DIRECT_IO_MMAP (1ull << 36)
 #define INIT_HAS_RESEND (1ull << 39)
 
 static const uint64_t wanted_flags =
@@ -22,7 +24,7 @@ static const uint64_t wanted_flags =
 	FUSE_EXPORT_SUPPORT | FUSE_BIG_WRITES | FUSE_DONT_MASK | FUSE_AUTO_INVAL_DATA |
 	FUSE_DO_READDIRPLUS | FUSE_READDIRPLUS_AUTO | FUSE_ASYNC_DIO | FUSE_PARALLEL_DIROPS |
 	FUSE_HANDLE_KILLPRIV_V2 | FUSE_POSIX_ACL | FUSE_MAX_PAGES | FUSE_CACHE_SYMLINKS |
-	FUSE_SETXATTR_EXT | FUSE_INIT_EXT | INIT_HAS_RESEND;
+	FUSE_SETXATTR_EXT | FUSE_INIT_EXT | INIT_DIRECT_IO_MMAP | INIT_HAS_RESEND;
 
 /* What permissions, umask, suid bits and attributes rely on cannot be done without. */
 static const uint64_t needed_flags = FUSE_DONT_MASK | FUSE_POSIX_ACL | FUSE_SETXATTR_EXT |
