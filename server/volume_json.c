@@ -28,7 +28,8 @@ static int read_name(const struct into *t, const json_t *value)
 		memcpy(t->record->name, name, strlen(name));
 		return 0;
 	}
-	snprintf(t->why, t->cap, "%s", err_text(-KILN_EVOLNAME));
+	snprintf(t->why, t->cap, "volume '%.128s': %s", name ? name : "?",
+		 err_text(-KILN_EVOLNAME));
 	return -KILN_EVOLNAME;
 }
 
