@@ -31,7 +31,8 @@ struct hello {
 	uint64_t client, secret; /* random, chosen by the client for the life of one mount */
 	char volume[72];         /* NUL-terminated */
 	char host[64];           /* for people; NUL-terminated */
-	uint8_t reserved[24];    /* zero */
+	uint8_t volume_id[16];   /* with HELLO_RESUME: as the first reply said; zero: by name */
+	uint8_t reserved[8];     /* zero */
 };
 
 struct hello_reply {
@@ -40,7 +41,8 @@ struct hello_reply {
 	int32_t error;           /* 0, or a positive errno */
 	uint32_t flags;
 	uint64_t session_timeout_ns;
-	char text[168];          /* with an error: one sentence for the user */
+	uint8_t volume_id[16];   /* stays when the volume is renamed, never names another one */
+	char text[152];          /* with an error: one sentence for the user */
 };
 
 _Static_assert(sizeof(struct hello) == 192, "wire format");

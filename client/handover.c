@@ -98,7 +98,8 @@ static int come_back(struct csession *s, int dev, unsigned soft_seconds)
 		if (conn != last)
 			log_warn("%s; trying on", s->text);
 		last = conn;
-		if (clock_mono() > deadline)
+		/* a volume that has been deleted does not come back */
+		if (conn == -KILN_ENOVOLUME || clock_mono() > deadline)
 			fail_waiting(dev);
 	}
 }

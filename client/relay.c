@@ -45,9 +45,13 @@ struct relay {
 	size_t start, fill;
 };
 
-static bool soft_expired(const struct relay *r)
+/* A volume that has been deleted does not come back. */
+static bool waits_in_vain(const struct relay *r)
 {
-	return r->soft_ns && r->conn < 0 && clock_mono() - r->away_since_ns > r->soft_ns;
+	if (r->conn >= 0)
+		return false;
+	return r->said == -KILN_ENOVOLUME ||
+	       (r->soft_ns && clock_mono() - r->away_since_ns > r->soft_ns);
 }
 
 /* ---- from the kernel ---- */
@@ -61,12 +65,12 @@ static void let_go(struct relay *r, struct msg *m, int eno)
 /* While the server is away: who is being killed is let go; --soft fails all that waits. */
 static void look_after(struct relay *r)
 {
-	bool expired = soft_expired(r);
+	bool in_vain = waits_in_vain(r);
 	struct msg *next;
 
 	for (struct msg *m = outbox_oldest(r->out); m; m = next) {
 		next = m->newer;
-		if (expired)
+		if (in_vain)
 			let_go(r, m, EIO);
 		else if (m->interrupted && fatal_pending(m->pid))
 			let_go(r, m, EINTR);
@@ -251,6 +255,7 @@ static void try_connect(struct relay *r)
 	if (!r->session->known)
 		fail_unrepeatable(r);
 	r->conn = conn;
+	r->said = 0;
 }
 
 /* Milliseconds until the next attempt, rounded up; 0: now. */

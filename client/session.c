@@ -61,6 +61,8 @@ static void hello_fill(struct hello *h, const struct csession *s)
 	h->client = s->client;
 	h->secret = s->secret;
 	snprintf(h->volume, sizeof h->volume, "%s", s->target.volume);
+	if (s->opened)
+		memcpy(h->volume_id, s->volume_id, sizeof h->volume_id);
 	if (gethostname(h->host, sizeof h->host - 1) != 0)
 		strcpy(h->host, "unknown");
 }
@@ -136,6 +138,7 @@ static int reply_take(struct csession *s, const struct hello_reply *r)
 			 r->version, HELLO_VERSION);
 		return -KILN_EVERSION;
 	}
+	memcpy(s->volume_id, r->volume_id, sizeof s->volume_id);
 	s->known = r->flags & HELLO_RESUME;
 	s->read_only = r->flags & HELLO_READ_ONLY;
 	s->timeout_ns = r->session_timeout_ns;

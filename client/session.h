@@ -16,6 +16,7 @@ struct csession {
 	struct target target;
 	uint32_t kind, slots;         /* as in struct hello */
 	uint64_t client, secret;
+	uint8_t volume_id[16];        /* which volume it is whatever it is called now; [opened] */
 	bool opened;                  /* a hello has succeeded once */
 	bool known;                   /* the server knew us at the last hello */
 	bool read_only;               /* the volume takes no changes */

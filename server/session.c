@@ -230,6 +230,8 @@ struct verdict {
 	struct session *session;
 };
 
+#define GONE_TEXT "the volume has been deleted"
+
 static int refuse(struct verdict *verdict, int eno, const char *text)
 {
 	verdict->reply.error = eno;
@@ -238,12 +240,13 @@ static int refuse(struct verdict *verdict, int eno, const char *text)
 }
 
 /* The name is the peer's own word and goes back to it alone. */
-static void refuse_unknown(struct verdict *verdict, const char *volume)
+static int refuse_unknown(struct verdict *verdict, const char *volume)
 {
 	verdict->reply.error = ENOENT;
 	snprintf(verdict->reply.text, sizeof verdict->reply.text,
 		 "there is no volume '%.*s'; 'kiln volume list' shows those there are",
 		 VOLUME_NAME_MAX, volume);
+	return -1;
 }
 
 static int hello_check(const struct hello *h, uint32_t peer_uid, struct verdict *verdict)
@@ -301,12 +304,27 @@ static int reserve_slot(void *context, uint32_t slot, const struct reply_record 
 	return 0;
 }
 
-static struct session *make_session(struct volume *v, const struct hello *h)
+/* link_new: false if the volume was deleted while the hello was under way. */
+static bool link_new(struct session *s)
+{
+	lock_guard(&s->volume->lock);
+	if (s->volume->retired)
+		return false;
+	session_get(s);
+	session_link(s);
+	return true;
+}
+
+/* NULL: refused. */
+static struct session *make_session(struct volume *v, const struct hello *h,
+				    struct verdict *verdict)
 {
 	struct session *s = session_new(v, h->client, h->secret, h->kind, h->host);
 
-	if (!s)
+	if (!s) {
+		refuse(verdict, ENOMEM, "the server is out of memory");
 		return NULL;
+	}
 	if (h->flags & HELLO_RESUME) {
 		/* unknown here (expired, or the volume's records were lost): its INIT is over all the
 		 * same, and what every kernel that can come back speaks is known */
@@ -314,10 +332,11 @@ static struct session *make_session(struct volume *v, const struct hello *h)
 		s->max_write = WIRE_WRITE_MAX;
 		s->init_done = true;
 	}
-	session_get(s);
-	lock_guard(&v->lock);
-	session_link(s);
-	return s;
+	if (link_new(s))
+		return s;
+	session_put(s);
+	refuse(verdict, ENOENT, GONE_TEXT);
+	return NULL;
 }
 
 static int slots_make(struct session *s, const struct hello *h)
@@ -345,10 +364,11 @@ static int hello_session(struct volume *v, struct worker *w, const struct hello 
 	if (s)
 		verdict->reply.flags |= HELLO_RESUME;
 	else
-		s = make_session(v, h);
-	if (!s || slots_make(s, h) != 0) {
-		if (s)
-			session_put(s);
+		s = make_session(v, h, verdict);
+	if (!s)
+		return -1;
+	if (slots_make(s, h) != 0) {
+		session_put(s);
 		return refuse(verdict, ENOMEM, "the server is out of memory");
 	}
 	txn_look(w->reader, volume_brick(v), NULL);
@@ -360,19 +380,33 @@ static int hello_session(struct volume *v, struct worker *w, const struct hello 
 	return 0;
 }
 
+/* A client that comes back means the volume it had, whatever that or another is called now. */
+static int hello_find(struct worker *w, const struct hello *h, struct verdict *verdict,
+		      struct volume **v)
+{
+	static const uint8_t none[sizeof h->volume_id];
+	bool by_id = h->flags & HELLO_RESUME && memcmp(h->volume_id, none, sizeof none);
+
+	if (by_id && volumes_find_id(w->server->volumes, h->volume_id, v) != 0)
+		return refuse(verdict, ENOENT, GONE_TEXT);
+	if (!by_id && volumes_find(w->server->volumes, h->volume, v) != 0)
+		return refuse_unknown(verdict, h->volume);
+	return 0;
+}
+
 static void hello_judge(struct worker *w, const struct hello *h, uint32_t peer_uid,
 			struct verdict *verdict)
 {
+	struct volume_record record;
 	struct volume *v;
 	int err;
 
 	if (hello_check(h, peer_uid, verdict) != 0)
 		return;
-	err = volumes_find(w->server->volumes, h->volume, &v);
-	if (err) {
-		refuse_unknown(verdict, h->volume);
+	if (hello_find(w, h, verdict, &v) != 0)
 		return;
-	}
+	volume_record(v, &record);
+	memcpy(verdict->reply.volume_id, record.uuid, sizeof verdict->reply.volume_id);
 	err = volume_load(v, w);
 	if (err)
 		refuse(verdict, err_errno(err), err_text(err));

@@ -37,6 +37,7 @@ enum { TABLE_BRICK = 0, FIRST_BRICK = 1, WIPE_STEP = 256, WIPER_NICE = 10 };
 struct entry {
 	char name[VOLUME_NAME_MAX + 1]; /* [VOLUMES] */
 	uint32_t brick;
+	uint8_t uuid[16];
 	unsigned refs;                  /* [VOLUMES] */
 	bool deleted;                   /* [VOLUMES] no longer in by_name */
 	struct volume *volume;          /* NULL: only left to be wiped */
@@ -244,6 +245,7 @@ static int entry_new(struct volumes *vs, const struct volume_record *r, struct e
 		return -KILN_ENOMEM;
 	memcpy(e->name, r->name, sizeof e->name);
 	e->brick = r->brick;
+	memcpy(e->uuid, r->uuid, sizeof e->uuid);
 	e->deleted = r->deleting;
 	err = r->deleting ? 0 : volume_new(vs->server, r, &e->volume);
 	if (err) {
@@ -687,6 +689,21 @@ int volumes_find(struct volumes *vs, const char *name, struct volume **out)
 		return -KILN_ENOVOLUME;
 	*out = e->volume;
 	return 0;
+}
+
+int volumes_find_id(struct volumes *vs, const uint8_t uuid[16], struct volume **out)
+{
+	lock_guard(&vs->lock);
+	for (size_t i = 0; i < vs->by_name.count; i++) {
+		struct entry *e = vs->by_name.item[i];
+
+		if (memcmp(e->uuid, uuid, sizeof e->uuid))
+			continue;
+		e->refs++;
+		*out = e->volume;
+		return 0;
+	}
+	return -KILN_ENOVOLUME;
 }
 
 void volumes_put(struct volumes *vs, struct volume *v)

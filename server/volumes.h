@@ -28,6 +28,8 @@ int volumes_delete(struct volumes *vs, const char *name, bool force);
 
 /* volumes_find: -KILN_ENOVOLUME; any thread. */
 int volumes_find(struct volumes *vs, const char *name, struct volume **out);
+/* volumes_find_id: the volume with that uuid, whatever it is called now. */
+int volumes_find_id(struct volumes *vs, const uint8_t uuid[16], struct volume **out);
 /* volumes_put: any thread; the last one of a deleted volume lets its removal begin. */
 void volumes_put(struct volumes *vs, struct volume *v);
 /* volumes_each: in order of name, as the table was at the call; each volume is held by a

@@ -85,13 +85,34 @@ expect_eq "$("$KILN" volume info home --json | json "v['clients'], v['sessions']
 "$KILN" status | grep -Eq '^  home .* connected' || fail "the client is not listed: $("$KILN" status)"
 expect_fail 5 'in use' "$KILN" volume delete home
 expect_eq "$(cat "$MNT/file")" x
-"$KILN" volume delete home --force
-! timeout 20 ls "$MNT/dir" 2>"$KILN_TMP/err" || fail "a deleted volume is listed"
-"$KILN" umount "$MNT" || umount -l "$MNT"
+# renamed under a mount: it goes on, also over a restart, and whatever has its old name now
+"$KILN" volume rename home house
+volume_create home
+echo y >"$MNT/file"
+server_stop
+server_start
+expect_eq "$(cat "$MNT/file")" y
+mount_volume home "$MNT2"
+expect_eq "$(ls -A "$MNT2")" ""
+umount_volume "$MNT2"
+"$KILN" volume delete home
+"$KILN" volume delete house --force
+# a new volume of the name is another one, which the old mount never sees
+volume_create house
+mkdir "$KILN_TMP/new"
+mount_volume house "$KILN_TMP/new"
+mkdir "$KILN_TMP/new/dir"
+for _ in 1 2; do
+	code=0
+	timeout 20 ls "$MNT/dir" 2>"$KILN_TMP/err" || code=$?
+	expect_eq "$code" 2 "ls of a deleted volume: $(cat "$KILN_TMP/err")"
+	umount_volume "$KILN_TMP/new"
+	server_stop
+	server_start
+	mount_volume house "$KILN_TMP/new"
+done
+"$KILN" umount "$MNT"
 removed() { [ "$("$KILN" status --json | json "v['volumes']['removing']")" = 0 ]; }
 wait_for 20 removed
-# a new volume of that name is another one
-volume_create home
-mount_volume home "$MNT"
-expect_eq "$(ls -A "$MNT")" ""
+umount_volume "$KILN_TMP/new"
 finish

@@ -232,6 +232,11 @@ static void a_rename_keeps_brick_and_uuid(void **state)
 	assert_int_equal(after.brick, 1);
 	assert_int_equal(after.quota_bytes, 4096);
 	volumes_put(f->server.volumes, v);
+	assert_int_equal(volumes_find_id(f->server.volumes, after.uuid, &v), 0);
+	assert_int_equal(volume_brick(v), 1);
+	volumes_put(f->server.volumes, v);
+	after.uuid[0] ^= 1;
+	assert_int_equal(volumes_find_id(f->server.volumes, after.uuid, &v), -KILN_ENOVOLUME);
 	assert_int_equal(volumes_find(f->server.volumes, "old", &v), -KILN_ENOVOLUME);
 	assert_int_equal(brick_of(f, "new"), 1);
 }
