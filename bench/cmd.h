@@ -6,5 +6,8 @@ int cmd_run(int argc, char **argv);
 int cmd_ab(int argc, char **argv);
 int cmd_aa(int argc, char **argv);
 int cmd_selftest(int argc, char **argv);
+int cmd_compare(int argc, char **argv);
+int cmd_baseline(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 
 #endif

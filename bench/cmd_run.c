@@ -6,6 +6,7 @@
 #include "bench/session.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Shares of the budget.  What is left over pays for removing files between the suites and at
@@ -18,13 +19,14 @@ struct plan {
 	double weight_left, weight_all;
 };
 
-static void plan_init(struct plan *plan, const struct profile *p, double budget_s)
+static void plan_init(struct plan *plan, const struct profile *p, double budget_s,
+		      unsigned passes)
 {
 	*plan = (struct plan){ .p = p,
 			       .begin_ns = clock_mono(),
 			       .budget_ns = (uint64_t)(budget_s * 1e9) };
 	for (size_t i = 0; i < p->n_tests; i++)
-		plan->weight_all += (double)p->tests[i].weight;
+		plan->weight_all += (double)p->tests[i].weight * passes;
 	plan->weight_left = plan->weight_all;
 }
 
@@ -60,7 +62,23 @@ static bool suite_ends(const struct profile *p, size_t i)
 	return i + 1 == p->n_tests || strcmp(p->tests[i].suite, p->tests[i + 1].suite) != 0;
 }
 
-static int run_one(struct session *s, struct bench *b, struct plan *plan, size_t i, json_t *tests)
+/* What a test gave over all passes. */
+struct outcome {
+	struct result sum;
+	json_t *rates[SERIES_MAX]; /* one rate of each pass */
+};
+
+static void note_rates(struct outcome *o, const struct result *r)
+{
+	for (unsigned i = 0; i < r->n_series; i++) {
+		if (!o->rates[i])
+			o->rates[i] = json_array();
+		json_array_append_new(o->rates[i], json_real(result_rate(r, i)));
+	}
+}
+
+static int run_one(struct session *s, struct bench *b, struct plan *plan, size_t i, unsigned pass,
+		   struct outcome *o)
 {
 	uint64_t prepare_ns, time_ns;
 	struct result r;
@@ -69,24 +87,57 @@ static int run_one(struct session *s, struct bench *b, struct plan *plan, size_t
 	show_progress(s, plan, i);
 	plan_next(plan, i, &prepare_ns, &time_ns);
 	rc = bench_test(b, (unsigned)i, prepare_ns, time_ns, &r);
-	if (rc == 0)
-		json_array_append_new(tests, doc_test(&s->profile.tests[i], &r,
-						      ranks_count(s->ranks)));
+	if (rc == 0) {
+		note_rates(o, &r);
+		result_add_pass(&o->sum, &r, pass);
+	}
 	result_free(&r);
 	return rc;
 }
 
-static int run_all(struct session *s, struct bench *b, json_t *tests)
+static int run_pass(struct session *s, struct bench *b, struct plan *plan, unsigned pass,
+		    struct outcome *outcomes)
 {
-	struct plan plan;
+	bool last = pass == s->o.passes;
 	int rc = 0;
 
-	plan_init(&plan, &s->profile, s->budget_s);
 	for (size_t i = 0; rc == 0 && i < s->profile.n_tests && !bench_interrupted(); i++) {
-		rc = run_one(s, b, &plan, i, tests);
-		if (rc == 0 && suite_ends(&s->profile, i) && i + 1 < s->profile.n_tests)
+		rc = run_one(s, b, plan, i, pass, &outcomes[i]);
+		if (rc == 0 && suite_ends(&s->profile, i) && !(last && i + 1 == s->profile.n_tests))
 			rc = bench_reset(b);
 	}
+	return rc;
+}
+
+static void add_outcome(struct session *s, size_t i, struct outcome *o, json_t *tests)
+{
+	json_t *test, *series;
+	size_t k;
+
+	if (o->sum.series) {
+		test = doc_test(&s->profile.tests[i], &o->sum, ranks_count(s->ranks));
+		json_array_foreach(json_object_get(test, "series"), k, series)
+			if (s->o.passes > 1)
+				json_object_set(series, "passes", o->rates[k]);
+		json_array_append_new(tests, test);
+	}
+	for (k = 0; k < SERIES_MAX; k++)
+		json_decref(o->rates[k]);
+	result_free(&o->sum);
+}
+
+static int run_all(struct session *s, struct bench *b, json_t *tests)
+{
+	struct outcome *outcomes = calloc(s->profile.n_tests, sizeof *outcomes);
+	struct plan plan;
+	int rc = outcomes ? 0 : -KILN_ENOMEM;
+
+	plan_init(&plan, &s->profile, s->budget_s, (unsigned)s->o.passes);
+	for (unsigned pass = 1; rc == 0 && pass <= s->o.passes && !bench_interrupted(); pass++)
+		rc = run_pass(s, b, &plan, pass, outcomes);
+	for (size_t i = 0; outcomes && i < s->profile.n_tests; i++)
+		add_outcome(s, i, &outcomes[i], tests);
+	free(outcomes);
 	return rc;
 }
 

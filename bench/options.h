@@ -21,6 +21,7 @@ enum option_type { OPT_TEXT, OPT_COUNT, OPT_SECONDS, OPT_PERCENT, OPT_FLAG };
 	X(threads,      COUNT,    4,  1, 4096,     CMD_MEASURE,  "N",     "clients in each process, where a test leaves it open") \
 	X(procs,        COUNT,    1,  1, 1024,     CMD_RUN | CMD_AB | CMD_AA, "N", "processes on this machine (under mpirun: its ranks)") \
 	X(server_pid,   COUNT,    0,  1, 4194304,  CMD_RUN | CMD_AB | CMD_AA, "PID", "count this server's processor time too") \
+	X(passes,       COUNT,    1,  1, 1000,     CMD_RUN,      "N",     "measure every test so many times, spread over the run") \
 	X(margin,       PERCENT,  3,  0.1, 50,     CMD_DECIDE,   "PCT",   "differences smaller than this do not matter") \
 	X(alpha,        PERCENT,  5,  0.1, 20,     CMD_DECIDE,   "PCT",   "rate of false alarms that is acceptable, for all tests together") \
 	X(slice,        SECONDS,  0,  0.01, 60,    CMD_TRIAL,   "TIME",  "length of one measurement of one test (0.1s)") \
@@ -36,7 +37,7 @@ enum option_type { OPT_TEXT, OPT_COUNT, OPT_SECONDS, OPT_PERCENT, OPT_FLAG };
 	X(md,           TEXT,     0,  0, 0,        CMD_OUTPUT,   "FILE",  "write the table as Markdown") \
 	X(junit,        TEXT,     0,  0, 0,        CMD_OUTPUT,   "FILE",  "write the verdicts as JUnit XML") \
 	X(html,         TEXT,     0,  0, 0,        CMD_OUTPUT,   "FILE",  "write a report as one HTML page") \
-	X(label,        TEXT,     0,  0, 0,        CMD_OUTPUT,   "TEXT",  "kept with the results (a commit, a machine)") \
+	X(label,        TEXT,     0,  0, 0,        CMD_OUTPUT | CMD_BASELINE, "TEXT", "kept with the results (a commit, a machine)") \
 	X(per_client,   FLAG,     0,  0, 0,        CMD_RUN | CMD_REPORT, "", "list the clients in the table too") \
 	X(quiet,        FLAG,     0,  0, 0,        CMD_OUTPUT,   "",      "no progress line and no table")
 

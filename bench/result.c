@@ -113,6 +113,31 @@ int result_merge(struct result *into, const void *data, size_t len)
 	return merge_clients(into, clients, from->n_clients);
 }
 
+void result_add_pass(struct result *into, struct result *pass, unsigned passes)
+{
+	struct result old = *into;
+
+	*into = *pass;
+	memset(pass, 0, sizeof *pass);
+	if (passes == 1)
+		return;
+	for (unsigned i = 0; i < into->n_series && i < old.n_series; i++) {
+		struct series *s = &into->series[i];
+
+		tally_merge(&s->tally, &old.series[i].tally);
+		s->rate += (old.series[i].rate - s->rate) * (passes - 1) / passes;
+	}
+	into->prepare_ns += old.prepare_ns;
+	into->elapsed_ns += old.elapsed_ns;
+	counters_add(&into->counters, &old.counters);
+	if (old.status > into->status) {
+		into->status = old.status;
+		into->rc = old.rc;
+		memcpy(into->why, old.why, sizeof into->why);
+	}
+	result_free(&old);
+}
+
 double result_rate(const struct result *r, unsigned series)
 {
 	return series < r->n_series ? r->series[series].rate : 0;

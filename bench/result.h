@@ -47,7 +47,11 @@ int result_client(struct result *r, unsigned series, unsigned worker, const stru
  * The packed bytes are malloc'd, the caller frees them. */
 int result_pack(const struct result *r, void **data, size_t *len);
 int result_merge(struct result *into, const void *data, size_t len);
-/* result_metric: the figure that is compared between runs: operations a second; 0 if none. */
+/* result_add_pass: into (passes - 1 of them so far) takes in one more run of the same test: tallies
+ * and counters add up, rates average, the clients are the last pass's, errors stay.  Takes over
+ * what is inside pass. */
+void result_add_pass(struct result *into, struct result *pass, unsigned passes);
+/* result_rate: the figure that is compared between runs: operations a second; 0 if none. */
 double result_rate(const struct result *r, unsigned series);
 /* result_trend: rate of the last of n equal parts of the test over that of the first. */
 double result_trend(const struct result *r, unsigned series, unsigned n);
