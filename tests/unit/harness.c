@@ -156,6 +156,33 @@ bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *
 	return v->keep_cache;
 }
 
+void volume_statfs(struct volume *v, struct fuse_kstatfs *out)
+{
+	*out = (struct fuse_kstatfs){ .bsize = 4096, .frsize = 4096 };
+	out->bavail = out->bfree = (uint64_t)(v->blocks_max - v->state.blocks) / 8;
+}
+
+struct locktable *volume_locks(struct volume *v)
+{
+	return v->locks;
+}
+
+uint64_t session_client(const struct session *s)
+{
+	return 1;
+}
+
+int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
+	       size_t count)
+{
+	return 0;
+}
+
+void request_answer(struct request *req, int error)
+{
+	req->error = error;
+}
+
 void *request_body(struct request *req)
 {
 	return the_harness->body;
@@ -269,6 +296,34 @@ int harness_read(struct harness *h, int (*op)(struct request *))
 	if (req->error && req->opened)
 		open_drop(&the_session, req->opened);
 	return req->error;
+}
+
+static int prepare_run(struct harness *h, int (*prepare)(struct request *), bool may_block)
+{
+	h->req.txn = h->reader;
+	h->req.may_block = may_block;
+	return prepare(&h->req);
+}
+
+int harness_data(struct harness *h, int (*prepare)(struct request *), int (*op)(struct request *),
+		 bool loop)
+{
+	int err;
+
+	harness_apply(h);
+	do {
+		err = prepare_run(h, prepare, !loop);
+		if (err == -KILN_EWOULDBLOCK && loop)
+			err = prepare_run(h, prepare, true);
+		if (!err)
+			err = harness_change(h, op);
+		if (err == -KILN_EWOULDBLOCK && loop) {
+			h->req.may_block = true;
+			err = harness_change(h, op);
+		}
+	} while (err == -KILN_EAGAIN);
+	h->req.error = err;
+	return err;
 }
 
 void harness_reap(struct harness *h)

@@ -41,6 +41,7 @@ struct volume {
 	uint64_t cache_ns;
 	int durability;
 	uint64_t written;          /* last volume_note_writer */
+	struct locktable *locks;   /* NULL unless the test makes one */
 };
 
 struct harness {
@@ -64,6 +65,10 @@ struct request *harness_request(struct harness *h, uint64_t nodeid, const void *
 				const char *name0, const char *name1);
 int harness_change(struct harness *h, int (*op)(struct request *));
 int harness_read(struct harness *h, int (*op)(struct request *));
+/* harness_data: both halves of an OP_DATA; loop: first as a loop would, where nothing may block,
+ * then as a pool thread. */
+int harness_data(struct harness *h, int (*prepare)(struct request *), int (*op)(struct request *),
+		 bool loop);
 void harness_apply(struct harness *h);
 void harness_reap(struct harness *h);  /* runs the op_reap that closes have queued */
 bool harness_orphan(struct harness *h, uint64_t handle); /* what volume_orphan, _adopt said */
