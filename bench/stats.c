@@ -277,35 +277,77 @@ static double median_of(const double *x, size_t n)
 	return m;
 }
 
-static double pettitt_at(const double *x, size_t n, size_t k)
+/* rank[i]: how many are less, plus half of the ties, itself included. */
+static void ranks_of(const double *x, size_t n, double *rank)
 {
-	double u = 0;
+	for (size_t i = 0; i < n; i++) {
+		rank[i] = 0.5;
+		for (size_t j = 0; j < n; j++)
+			rank[i] += x[j] < x[i] ? 1 : x[j] > x[i] ? 0 : 0.5;
+	}
+}
 
-	for (size_t i = 0; i < k; i++)
-		for (size_t j = k; j < n; j++)
-			u += (x[j] > x[i]) - (x[j] < x[i]);
-	return fabs(u);
+/* Pettitt's statistic, the largest |2 sum of the first k ranks - k (n + 1)|, and its k. */
+static double pettitt(const double *rank, size_t n, size_t *best)
+{
+	double sum = 0, most = 0;
+
+	*best = 0;
+	for (size_t k = 1; k < n; k++) {
+		double u;
+
+		sum += rank[k - 1];
+		u = fabs(2 * sum - (double)k * (double)(n + 1));
+		if (u > most + 1e-9) {
+			most = u;
+			*best = k;
+		}
+	}
+	return most;
+}
+
+static void shuffle(double *x, size_t n, uint64_t *seed)
+{
+	for (size_t i = n; i > 1; i--) {
+		size_t j = stats_random(seed) % i;
+		double t = x[i - 1];
+
+		x[i - 1] = x[j];
+		x[j] = t;
+	}
+}
+
+/* By permutation: the usual formula is far too cautious for the dozen results that a series
+ * starts with. */
+static double pettitt_p(double *rank, size_t n, double observed)
+{
+	enum { SHUFFLES = 4999 };
+	uint64_t seed = 1979;
+	size_t k, reached = 0;
+
+	for (int i = 0; i < SHUFFLES; i++) {
+		shuffle(rank, n, &seed);
+		reached += pettitt(rank, n, &k) >= observed - 1e-9;
+	}
+	return (double)(reached + 1) / (SHUFFLES + 1);
 }
 
 size_t stats_change_point(const double *x, size_t n, double *p, double *shift)
 {
-	size_t best = 0;
-	double most = 0, nn = (double)n;
+	double *rank = n < 4 ? NULL : calloc(n, sizeof *rank), most;
+	size_t best;
 
 	*p = 1;
 	*shift = 0;
-	for (size_t k = 1; n >= 4 && k < n; k++) {
-		double u = pettitt_at(x, n, k);
-
-		if (u > most) {
-			most = u;
-			best = k;
-		}
-	}
-	if (!best)
+	if (!rank)
 		return 0;
-	*p = fmin(1, 2 * exp(-6 * most * most / (nn * nn * nn + nn * nn)));
-	*shift = median_of(x + best, n - best) - median_of(x, best);
+	ranks_of(x, n, rank);
+	most = pettitt(rank, n, &best);
+	if (best) {
+		*p = pettitt_p(rank, n, most);
+		*shift = median_of(x + best, n - best) - median_of(x, best);
+	}
+	free(rank);
 	return best;
 }
 

@@ -78,7 +78,7 @@ double decision_more(const struct decision *d, const struct figure *f);
 /* -- a series over time --------------------------------------------------------------------- */
 
 /* stats_change_point: the index at which x (n values in order) most likely shifts level, by
- * rank (Pettitt); *p is its significance, *shift the difference of the medians after and
+ * rank (Pettitt); *p is its significance (by permutation, 0.0002 at least), *shift the difference of the medians after and
  * before.  0 if n < 4. */
 size_t stats_change_point(const double *x, size_t n, double *p, double *shift);
 
