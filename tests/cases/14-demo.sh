@@ -10,13 +10,13 @@ mkdir "$KILN_TMP/t/build"
 cp "$KILN" "$KILN_TMP/t/build/kiln"
 cd "$KILN_TMP/t"
 for _ in 1 2; do
-	tools/demo.sh start >"$KILN_TMP/demo.out" 2>&1 || fail "$(cat "$KILN_TMP/demo.out")"
+	env -u KILN_BUILD tools/demo.sh start >"$KILN_TMP/demo.out" 2>&1 || fail "$(cat "$KILN_TMP/demo.out")"
 	mountpoint -q .demo/mnt
 	grep -q 'demo-stop' "$KILN_TMP/demo.out"
 done
 cat "$KILN_TMP/demo.out"
-tools/demo.sh stop
+env -u KILN_BUILD tools/demo.sh stop
 [ ! -e .demo ] || fail ".demo is still there"
 ! grep -q "$KILN_TMP/t" /proc/mounts || fail "a mount is left"
 ! pgrep -f "$KILN_TMP/t/build/kiln" || fail "a process is left"
-tools/demo.sh stop
+env -u KILN_BUILD tools/demo.sh stop
