@@ -324,14 +324,15 @@ static int wipe_apply(struct volumes *vs, struct txn *t)
 	return err;
 }
 
-static int wipe_step(struct volumes *vs, struct txn *t, uint32_t brick, bool *more)
+static int wipe_step(struct volumes *vs, struct txn *t, uint32_t brick, struct wipe_place *place,
+		     bool *more)
 {
 	uint64_t began = clock_mono(), took;
 	int err;
 
 	txn_may_block(t, true);
 	txn_mark(t);
-	err = brick_wipe_step(t, brick, WIPE_STEP, more);
+	err = brick_wipe_step(t, brick, WIPE_STEP, place, more);
 	if (!err && !txn_empty(t))
 		err = wipe_apply(vs, t);
 	took = clock_mono() - began;
@@ -343,11 +344,12 @@ static int wipe_step(struct volumes *vs, struct txn *t, uint32_t brick, bool *mo
 static int wipe_keys(struct volumes *vs, uint32_t brick)
 {
 	struct txn *t = txn_group_new(vs->server->store, brick);
+	struct wipe_place place = { 0 };
 	bool more = true;
 	int err = t ? 0 : -KILN_ENOMEM;
 
 	while (!err && more)
-		err = wipe_step(vs, t, brick, &more);
+		err = wipe_step(vs, t, brick, &place, &more);
 	txn_free(t);
 	return err;
 }

@@ -177,7 +177,14 @@ int volume_record_put(struct txn *t, const struct volume_record *r);
 int volume_record_del(struct txn *t, uint32_t brick);
 int volume_record_each(struct txn *t, int (*fn)(void *context, const struct volume_record *r),
 		       void *context);
-/* brick_wipe_step: deletes up to `limit` keys of a brick; *more says whether any are left. */
-int brick_wipe_step(struct txn *t, uint32_t brick, size_t limit, bool *more);
+/* brick_wipe_step: deletes up to `limit` keys of a brick; *more says whether any are left.  *place
+ * is zeroed before the first step and says where the next goes on: a step that began anew would
+ * walk over the remains of every key deleted before it. */
+struct wipe_place {
+	uint16_t kind, key_len;
+	unsigned char key[300];
+};
+int brick_wipe_step(struct txn *t, uint32_t brick, size_t limit, struct wipe_place *place,
+		    bool *more);
 
 #endif

@@ -469,6 +469,7 @@ static void a_brick_is_wiped_step_by_step(void **state)
 		   *admin = txn_group_new(f->store, 0);
 	struct counters c = { 1, 2, 3 };
 	struct inode got;
+	struct wipe_place place = { 0 };
 	bool more = true;
 	int steps = 0;
 
@@ -485,9 +486,9 @@ static void a_brick_is_wiped_step_by_step(void **state)
 	assert_int_equal(counters_put(t, &c), 0);
 	apply(t);
 	apply(other);
-	assert_int_equal(brick_wipe_step(admin, 0, 10, &more), -KILN_EINVAL);
+	assert_int_equal(brick_wipe_step(admin, 0, 10, &place, &more), -KILN_EINVAL);
 	while (more) {
-		assert_int_equal(brick_wipe_step(admin, 3, 10, &more), 0);
+		assert_int_equal(brick_wipe_step(admin, 3, 10, &place, &more), 0);
 		apply(admin);
 		steps++;
 	}
