@@ -15,8 +15,8 @@ bool fatal_pending(uint32_t tid)
 		return false;
 	snprintf(path, sizeof path, "/proc/%u/status", tid);
 	f = fopen(path, "re");
-	if (!f)
-		return errno == ENOENT;
+	if (!f) /* gone, or hidden from this user (hidepid) */
+		return kill((pid_t)tid, 0) != 0 && errno == ESRCH;
 	while (fgets(line, sizeof line, f))
 		if (sscanf(line, "SigPnd: %llx", &mask) == 1 ||
 		    sscanf(line, "ShdPnd: %llx", &mask) == 1)
