@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SECTOR = 512 };
+enum { SECTOR = 512, EPOCHS_YOUNG = 8 };
 
 int file_check(const struct inode *inode)
 {
@@ -59,6 +59,27 @@ struct data_id file_prep_id(const struct request *req)
 
 	id.gen = req->prep.gen;
 	return id;
+}
+
+/* A file that moves is not synced if its bytes are of the present epoch.  The move may have been
+ * decided on a while ago and not be visible yet, so "young" is a few epochs longer than that. */
+static bool is_young(const struct request *req, const struct inode *inode)
+{
+	return inode->flags & INODE_BLOCKS_MASK &&
+	       commit_epoch(file_committer(req)) - inode->born < EPOCHS_YOUNG;
+}
+
+void file_want_durable(struct request *req, const struct inode *inode)
+{
+	req->durable = true;
+	req->sync_maybe = false;
+	if (inode->flags & INODE_DATA) {
+		req->sync_data = file_id(req, inode);
+	} else if (is_young(req, inode)) {
+		req->sync_data = file_id(req, inode);
+		req->sync_data.gen++;
+		req->sync_maybe = true;
+	}
 }
 
 int file_kill_priv(struct txn *t, struct inode *inode, bool suidgid)

@@ -13,8 +13,9 @@
  * Crash order.  The data file's bytes are written before the inode that speaks of them, never
  * into a file that an older inode could mean: a file that moves gets a new generation.  When it
  * moves, what was in blocks may have been promised to be durable; then the copy is synced before
- * the inode switches.  If nothing can have been promised yet (no round of the committer has begun
- * since the first of these blocks was put: inode.born), the next round syncs it instead. */
+ * the inode switches.  Not if no round of the committer has begun since the first of these blocks
+ * was put (inode.born): then nothing has been promised, and who waits for it names the data file
+ * to be, should there be one when its round begins (file_want_durable). */
 #ifndef SERVER_FILE_H
 #define SERVER_FILE_H
 
@@ -43,6 +44,8 @@ struct data_id file_id(const struct request *req, const struct inode *inode);
  * pages that it does not have.  Therefore such a descriptor bypasses the cache.  (O_APPEND set
  * later with fcntl appends too, but another client may come in between the pieces.) */
 uint32_t file_open_flags(uint32_t flags, bool keep_cache);
+/* file_want_durable: the request is answered when the inode and its bytes are durable. */
+void file_want_durable(struct request *req, const struct inode *inode);
 /* file_kill_priv: takes security.capability away, with suidgid also the setuid bit, and the
  * setgid bit if the group may execute.  For groups. */
 int file_kill_priv(struct txn *t, struct inode *inode, bool suidgid);

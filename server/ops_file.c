@@ -87,12 +87,9 @@ static int make_durable(struct request *req)
 	struct inode inode;
 	int err = inode_get(req->txn, req->in.nodeid, &inode);
 
-	if (err)
-		return err;
-	req->durable = true;
-	if (inode.flags & INODE_DATA)
-		req->sync_data = file_id(req, &inode);
-	return 0;
+	if (!err)
+		file_want_durable(req, &inode);
+	return err;
 }
 
 /* On an `op` volume close promises what fsync does, unless this open could not write. */
@@ -209,11 +206,8 @@ static void reply_write(struct request *req, const struct inode *inode)
 	request_out(req, write)->size = (uint32_t)req->data_len;
 	req->record_handle = inode->handle;
 	req->record_value = req->data_len;
-	if (!(arg->flags & O_DSYNC)) /* O_SYNC contains it */
-		return;
-	req->durable = true;
-	if (inode->flags & INODE_DATA)
-		req->sync_data = file_id(req, inode);
+	if (arg->flags & O_DSYNC) /* O_SYNC contains it */
+		file_want_durable(req, inode);
 }
 
 int op_write(struct request *req)

@@ -103,6 +103,7 @@ struct request {
 	/* Durability, set by the handler (and, on `op` volumes, by the scheduler for changes). */
 	bool durable;              /* answer only when this and all before it is durable */
 	struct data_id sync_data;  /* and this data file's bytes first; handle 0: none */
+	bool sync_maybe;           /* ... if there is one by then (file_want_durable) */
 	bool sync_all;             /* syncfs: and every data file of the store */
 	struct commit_wait wait;   /* while parked on the committer */
 

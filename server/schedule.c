@@ -181,6 +181,7 @@ static void park(struct request *req, uint64_t seq)
 		.seq = seq,
 		.writer = req->session ? req->session->client : 0,
 		.data = req->sync_data,
+		.data_maybe = req->sync_maybe,
 		.all_data = req->sync_all,
 		.done = durable_done,
 	};

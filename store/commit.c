@@ -130,7 +130,8 @@ static int collect_files(struct committer *c, const struct wait_list *list, size
 	size_t named = 0, kept = 0;
 
 	for (const struct commit_wait *w = list->first; w; w = w->next) {
-		int err = w->data.handle ? add_id(c, named++, w->data) : 0;
+		bool none = w->data_maybe && !data_unsynced(c->data, w->data);
+		int err = w->data.handle && !none ? add_id(c, named++, w->data) : 0;
 
 		if (err)
 			return err;

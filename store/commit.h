@@ -23,6 +23,7 @@ struct commit_wait {
 	uint64_t seq;               /* wanted number; set by the caller */
 	uint64_t writer;            /* who waits, for counting distinct writers (client id) */
 	struct data_id data;        /* file to sync first; handle 0: none */
+	bool data_maybe;            /* ... if it is there, which would be news: see data_unsynced */
 	bool all_data;              /* sync every data file of the store first (syncfs) */
 	bool lazy;                  /* starts no round: the next one will do */
 	/* done: on the committer's thread, or on the caller's inside commit_wait if nothing was

@@ -45,6 +45,7 @@ struct data {
 	struct file *buckets[BUCKETS];/* [lock] */
 	struct file *newest, *oldest; /* [lock] */
 	unsigned open_count;          /* [lock] */
+	bool evicted;                 /* [lock] a file has been closed to make room */
 	struct dirset *dirs;          /* [lock] directories whose names are durable */
 };
 
@@ -237,8 +238,10 @@ static struct file *too_many(struct data *d)
 			break;
 		}
 	}
-	if (victim)
+	if (victim) {
 		forget(d, victim);
+		d->evicted = true;
+	}
 	return victim;
 }
 
@@ -559,6 +562,18 @@ int data_sync(struct data *d, struct data_id id)
 		mark_dirty(f);
 	file_put(d, f);
 	return err;
+}
+
+bool data_unsynced(struct data *d, struct data_id id)
+{
+	struct file *f;
+
+	lock_guard(&d->lock);
+	f = find(d, id);
+	if (!f)
+		return d->evicted;
+	return __atomic_load_n(&f->dirty, __ATOMIC_ACQUIRE) ||
+	       !__atomic_load_n(&f->linked, __ATOMIC_ACQUIRE);
 }
 
 static int start_writeback(struct data *d, struct data_id id)

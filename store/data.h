@@ -41,6 +41,9 @@ int data_copy(struct data *data, struct data_id from, uint64_t from_off, struct 
 int data_blocks(struct data *data, struct data_id id, uint64_t *count512);
 /* data_sync: the file's bytes are durable on return, its directory entry too. */
 int data_sync(struct data *data, struct data_id id);
+/* data_unsynced: false: this process has put nothing into the file that is not durable.  True may
+ * be wrong, once files have had to be closed to make room. */
+bool data_unsynced(struct data *data, struct data_id id);
 /* data_sync_many: all of ids, writeback of all started before the first is waited for. */
 int data_sync_many(struct data *data, const struct data_id *ids, size_t count);
 /* data_sync_all: every file written since its last sync. */

@@ -200,15 +200,11 @@ static void make_root(struct harness *h)
 	harness_edit(h, &root);
 }
 
-struct harness *harness_new(const char *backend)
+static void open_store(struct harness *h)
 {
-	struct harness *h = calloc(1, sizeof *h);
-	struct store_options options = { .backend = backend, .create = true };
+	struct store_options options = { .backend = h->backend, .disk = h->disk, .create = true };
 	char *why = NULL;
 
-	assert_non_null(h);
-	strcpy(h->dir, "/tmp/kiln-harness.XXXXXX");
-	assert_non_null(mkdtemp(h->dir));
 	if (store_open(h->dir, &options, &h->volume.store, &why))
 		fail_msg("store_open: %s", why);
 	h->group = txn_group_new(h->volume.store, HARNESS_BRICK);
@@ -218,12 +214,44 @@ struct harness *harness_new(const char *backend)
 	txn_may_block(h->group, true);
 	txn_may_block(h->reader, true);
 	txn_look(h->reader, HARNESS_BRICK, NULL);
+}
+
+static void close_store(struct harness *h)
+{
+	txn_free(h->group);
+	txn_free(h->reader);
+	store_close(h->volume.store);
+}
+
+struct harness *harness_new_on(const char *backend, const struct disk *disk)
+{
+	struct harness *h = calloc(1, sizeof *h);
+
+	assert_non_null(h);
+	h->backend = backend;
+	h->disk = disk;
+	strcpy(h->dir, "/tmp/kiln-harness.XXXXXX");
+	assert_non_null(mkdtemp(h->dir));
+	open_store(h);
 	h->volume.inodes_max = h->volume.blocks_max = INT64_MAX;
 	h->volume.cache_ns = 1500000000;
 	the_session.volume = &h->volume;
 	the_harness = h;
 	make_root(h);
 	return h;
+}
+
+struct harness *harness_new(const char *backend)
+{
+	return harness_new_on(backend, NULL);
+}
+
+void harness_restart(struct harness *h, void (*meanwhile)(void *context), void *context)
+{
+	harness_apply(h);
+	close_store(h);
+	meanwhile(context);
+	open_store(h);
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -233,9 +261,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void harness_free(struct harness *h)
 {
-	txn_free(h->group);
-	txn_free(h->reader);
-	store_close(h->volume.store);
+	close_store(h);
 	assert_int_equal(nftw(h->dir, remove_one, 16, FTW_DEPTH | FTW_PHYS), 0);
 	the_harness = NULL;
 	free(h);

@@ -52,11 +52,16 @@ struct harness {
 	struct request req;        /* the last one, with its answer */
 	uint64_t seq;
 	char dir[64];
+	const char *backend;
+	const struct disk *disk;
 	uint64_t body[REPLY_BYTES_MAX / 8];
 };
 
 /* backend: "mem" or "rocksdb". */
 struct harness *harness_new(const char *backend);
+struct harness *harness_new_on(const char *backend, const struct disk *disk);
+/* harness_restart: the store is closed, meanwhile called, the store opened again. */
+void harness_restart(struct harness *h, void (*meanwhile)(void *context), void *context);
 void harness_free(struct harness *h);
 
 /* harness_request: the next request; names may be NULL.  harness_change, harness_read: runs its
