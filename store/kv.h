@@ -36,8 +36,8 @@ enum {
 struct kv_options {
 	const char *backend;  /* "rocksdb" or "mem" */
 	const char *layout;   /* "single" or "split"; must equal what the store was created with */
-	uint64_t cache_bytes; /* block cache; 0: default 16 MiB */
-	uint64_t buffer_bytes;/* memtable; 0: default */
+	uint64_t cache_bytes; /* block cache; 0: default 32 MiB */
+	uint64_t buffer_bytes;/* memtable; 0: default 16 MiB */
 	bool create;
 };
 
