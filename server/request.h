@@ -125,6 +125,7 @@ struct request {
 	bool turn_held;            /* OP_DATA: has the turn of in.nodeid */
 	struct request *turn_next, *turn_wait; /* [VOLUME] holders in one bucket; who waits for me */
 	uint64_t seq;              /* CHANGE and DATA: number of the batch it was applied in */
+	bool unsure;               /* failed on account of what is not durable yet (`op` volumes) */
 };
 
 enum { SLOT_NONE = UINT32_MAX };

@@ -23,13 +23,20 @@
 #include "server/volume_inner.h"
 #include "server/wire.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 
 enum {
 	GROUP_MAX = 64,      /* changes in one write to the store */
 	LOOP_ROUNDS_MAX = 4, /* groups a loop runs before it leaves the rest to the pool */
+	DIRECT_MAX = 1,      /* answers that the committer gives itself */
 	COPY_MAX = 65536,    /* larger messages are taken over rather than copied */
 };
+
+static struct committer *committer_of(struct volume *v)
+{
+	return store_committer(volume_store(v));
+}
 
 /* --- life of a request ------------------------------------------------------------------ */
 
@@ -137,7 +144,8 @@ static void run_answer(struct worker *w, struct request *req)
 	answer(w, req);
 }
 
-/* On the committer's thread: it only passes the word on. */
+/* On the committer's thread.  It passes the word on, so that answering many does not keep the
+ * next round waiting; a wake-up for a single one costs more than its answer. */
 static void durable_done(struct commit_wait *wait, int err)
 {
 	struct request *req = (struct request *)((char *)wait - offsetof(struct request, wait));
@@ -145,7 +153,7 @@ static void durable_done(struct commit_wait *wait, int err)
 	if (err)
 		req->error = err;
 	req->run = run_answer;
-	if (req->conn)
+	if (req->conn && wait->together > DIRECT_MAX)
 		loop_post(conn_loop(req->conn), req);
 	else
 		answer(NULL, req);
@@ -170,22 +178,31 @@ static int keep_body(struct request *req)
 	return 0;
 }
 
+/* Who waits, for the committer's count of writers: one thread of one client. */
+static uint64_t writer_of(const struct request *req)
+{
+	if (!req->session)
+		return 0;
+	return (req->session->client ^ req->in.pid * 0x9e3779b97f4a7c15ull) | 1;
+}
+
 static void park(struct request *req, uint64_t seq)
 {
-	req->error = keep_body(req);
-	if (req->error) {
-		answer(worker_self(), req);
+	int err = keep_body(req);
+
+	if (err) {
+		request_answer(req, err);
 		return;
 	}
 	req->wait = (struct commit_wait){
 		.seq = seq,
-		.writer = req->session ? req->session->client : 0,
+		.writer = writer_of(req),
 		.data = req->sync_data,
 		.data_maybe = req->sync_maybe,
 		.all_data = req->sync_all,
 		.done = durable_done,
 	};
-	commit_wait(store_committer(volume_store(req->volume)), &req->wait);
+	commit_wait(committer_of(req->volume), &req->wait);
 }
 
 void request_answer(struct request *req, int error)
@@ -218,6 +235,29 @@ static void reader_aim(struct worker *w, struct request *req)
 	txn_look(w->reader, volume_brick(req->volume), NULL);
 }
 
+/* Readers of an `op` volume see the durable view: no answer shows what a crash could take back,
+ * and none waits.  The number is asked for first, so the view is at least as new: bytes written
+ * up to it need not be looked for in the latest state. */
+static void reader_aim_durable(struct worker *w, struct request *req)
+{
+	struct volume *v = req->volume;
+	bool fresh = __atomic_load_n(&v->last_write_seq, __ATOMIC_ACQUIRE) >
+		     commit_durable(committer_of(v));
+
+	w->view = durable_take(commit_view(committer_of(v)));
+	if (!w->view)
+		return; /* the mem back end, or a volume that becomes `op` just now */
+	txn_look(w->reader, volume_brick(v), durable_kv_view(w->view));
+	txn_fresh(w->reader, fresh);
+}
+
+static void reader_rest(struct worker *w, struct volume *v)
+{
+	if (w->view)
+		durable_drop(commit_view(committer_of(v)), w->view);
+	w->view = NULL;
+}
+
 static void reset_reply(struct request *req)
 {
 	req->out_len = 0;
@@ -228,11 +268,15 @@ static void reset_reply(struct request *req)
 /* Returns -KILN_EWOULDBLOCK (nothing done), else has disposed of the request. */
 static int read_try(struct worker *w, struct request *req)
 {
+	struct volume *v = req->volume; /* a parked request may be gone when its handler returns */
 	int err;
 
 	reader_aim(w, req);
+	if (req->op->class == OP_READ && __atomic_load_n(&v->durable_reads, __ATOMIC_ACQUIRE))
+		reader_aim_durable(w, req);
 	reset_reply(req);
 	err = req->op->handler(req);
+	reader_rest(w, v);
 	if (err == -KILN_EPARKED)
 		return 0;
 	if (!err && req->opened && session_counted_before(req->session, req))
@@ -243,7 +287,7 @@ static int read_try(struct worker *w, struct request *req)
 	}
 	req->error = err;
 	if (!err && req->durable)
-		park(req, commit_latest(store_committer(volume_store(req->volume))));
+		park(req, commit_latest(committer_of(v)));
 	else
 		answer(w, req);
 	return 0;
@@ -303,9 +347,9 @@ static void change_mark(struct volume *v)
 	v->effect_mark = v->effect_count;
 }
 
-static void change_undo(struct volume *v)
+static void change_undo(struct volume *v, struct txn *t)
 {
-	txn_undo(v->group);
+	txn_undo(t);
 	v->counters = v->counters_mark;
 	volume_effects_undo(v);
 }
@@ -353,6 +397,43 @@ static int change_handle(struct volume *v, struct request *req)
 	return err ? err : record_put(v, req);
 }
 
+/* Runs a change that has failed once more, on the durable view, and takes back whatever it does
+ * there: does it fail in the same way? */
+static bool probe_agrees(struct volume *v, struct request *req, int err)
+{
+	struct durable *durable = commit_view(committer_of(v));
+	struct durable_view *view = durable_take(durable);
+	int there = 0;
+
+	if (!v->probe)
+		v->probe = txn_group_new(volume_store(v), volume_brick(v));
+	if (view && v->probe) {
+		txn_look(v->probe, volume_brick(v), durable_kv_view(view));
+		txn_may_block(v->probe, req->may_block);
+		txn_mark(v->probe);
+		req->txn = v->probe;
+		reset_reply(req);
+		there = req->op->handler(req);
+		change_undo(v, v->probe);
+		open_undo(req);
+	}
+	if (view)
+		durable_drop(durable, view);
+	return there == err;
+}
+
+/* On an `op` volume even a failure must not tell of what a crash could take back. */
+static bool is_unsure(struct volume *v, struct request *req, int err)
+{
+	if (volume_durability(v) != DURABILITY_OP || !(req->op->flags & OP_RECORDED) ||
+	    err == -KILN_EWOULDBLOCK || err == -KILN_EAGAIN)
+		return false;
+	if (!v->done && __atomic_load_n(&v->last_seq, __ATOMIC_RELAXED) <=
+			commit_durable(committer_of(v)))
+		return false;
+	return req->op->class != OP_CHANGE || !probe_agrees(v, req, err);
+}
+
 static int change_execute(struct worker *w, struct volume *v, struct request *req)
 {
 	int err;
@@ -370,8 +451,9 @@ static int change_execute(struct worker *w, struct volume *v, struct request *re
 	}
 	err = change_handle(v, req);
 	if (err) {
-		change_undo(v);
+		change_undo(v, v->group);
 		open_undo(req);
+		req->unsure = is_unsure(v, req, err);
 	}
 	return err;
 }
@@ -403,7 +485,7 @@ static int group_apply(struct volume *v, uint64_t *seq)
 {
 	int err = 0;
 
-	*seq = commit_latest(store_committer(volume_store(v)));
+	*seq = commit_latest(committer_of(v));
 	if (v->counters_changed) {
 		err = counters_put(v->group, &v->counters);
 		if (err)
@@ -431,10 +513,32 @@ static void done_finish(struct worker *w, struct request *req, uint64_t seq, int
 	if (group_err && !req->error)
 		req->error = group_err;
 	req->seq = seq;
-	if (!req->error && durable)
+	if (req->error ? req->unsure && !group_err : durable)
 		park(req, seq);
 	else
 		answer(w, req);
+}
+
+static bool changes_bytes(const struct request *req)
+{
+	const struct fuse_setattr_in *set = req->arg;
+	const struct fuse_create_in *create = req->arg;
+
+	if (req->op->class == OP_DATA || req->in.opcode == FUSE_OPEN)
+		return true;
+	return (req->in.opcode == FUSE_SETATTR && (set->valid & FATTR_SIZE)) ||
+	       (req->in.opcode == FUSE_CREATE && (create->flags & O_TRUNC));
+}
+
+/* Before anybody is answered, so that who has been finds its bytes. */
+static void note_applied(struct volume *v, uint64_t seq)
+{
+	__atomic_store_n(&v->last_seq, seq, __ATOMIC_RELAXED);
+	for (const struct request *req = v->done; req; req = req->next)
+		if (!req->error && changes_bytes(req)) {
+			__atomic_store_n(&v->last_write_seq, seq, __ATOMIC_RELEASE);
+			return;
+		}
 }
 
 /* Applies the group and answers what is in it.  -KILN_EWOULDBLOCK: the store would stall and
@@ -455,6 +559,7 @@ static int group_close(struct worker *w, struct volume *v)
 			  err_text(err));
 	w->stats.groups++;
 	w->stats.grouped += v->done_count;
+	note_applied(v, seq);
 	volume_effects_done(v, seq, !err);
 	req = v->done;
 	v->done = v->done_tail = NULL;

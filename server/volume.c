@@ -8,6 +8,7 @@
 #include "server/ops.h"
 #include "server/schedule.h"
 #include "server/session.h"
+#include "server/sleep.h"
 #include "server/volume_inner.h"
 
 #include <errno.h>
@@ -65,6 +66,8 @@ static void free_loaded(struct volume *v)
 	}
 	if (v->group)
 		txn_free(v->group);
+	if (v->probe)
+		txn_free(v->probe);
 	if (v->locks)
 		locktable_free(v->locks);
 	free(v->turns);
@@ -108,10 +111,29 @@ void volume_free(struct volume *v)
 	volume_put(v);
 }
 
-void volume_update(struct volume *v, const struct volume_record *record)
+/* Changes are answered durable at once; readers go over to the durable view when it holds what
+ * had been answered before. */
+static int durable_reads(struct volume *v)
 {
-	lock_guard(&v->lock);
+	struct store *store = volume_store(v);
+	int err = sleep_view(store);
+
+	if (!err)
+		err = sleep_durable(store, commit_latest(store_committer(store)));
+	if (!err)
+		__atomic_store_n(&v->durable_reads, true, __ATOMIC_RELEASE);
+	return err;
+}
+
+int volume_update(struct volume *v, const struct volume_record *record)
+{
+	lock_take(&v->lock);
 	set_options(v, record);
+	lock_give(&v->lock);
+	if (record->durability == DURABILITY_OP)
+		return durable_reads(v);
+	__atomic_store_n(&v->durable_reads, false, __ATOMIC_RELEASE);
+	return 0;
 }
 
 void volume_record(struct volume *v, struct volume_record *out)
@@ -258,6 +280,8 @@ int volume_load(struct volume *v, struct worker *w)
 	err = v->group ? 0 : load_tables(v);
 	if (!err)
 		err = load_records(v);
+	if (!err && volume_durability(v) == DURABILITY_OP)
+		err = durable_reads(v);
 	lock_take(&v->lock);
 	v->loaded = !err;
 	v->loading = false;

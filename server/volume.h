@@ -80,8 +80,8 @@ struct server;
 int volume_new(struct server *server, const struct volume_record *record, struct volume **out);
 void volume_free(struct volume *v);
 /* volume_update: new name, quota, durability, read-only, cache mode; from the next request on.
- * Any thread. */
-void volume_update(struct volume *v, const struct volume_record *record);
+ * Waits for a commit if the volume becomes an `op` one: admin thread. */
+int volume_update(struct volume *v, const struct volume_record *record);
 void volume_record(struct volume *v, struct volume_record *out);
 /* volume_retire: refuses further hellos (-KILN_ENOVOLUME); force: also ends the sessions there
  * are (their clients get ESTALE/EIO).  -KILN_EVOLBUSY if sessions remain and not force. */

@@ -59,6 +59,7 @@ struct volume {
 	bool read_only;                /* [atomic] copies for the hot path */
 	uint8_t durability, cache;     /* [atomic] */
 	uint64_t quota_blocks, quota_inodes; /* [atomic] */
+	bool durable_reads;            /* [atomic] readers look at the durable view */
 	bool loaded, loading, retired; /* [lock] */
 	unsigned hellos;               /* [lock] under way: keep the volume alive */
 
@@ -98,6 +99,9 @@ struct volume {
 	struct locktable *locks;             /* made at load */
 	struct writer_note *notes;           /* [lock] WRITERS_KEPT, made at load */
 	uint64_t reads, changes;             /* [atomic] answered */
+	uint64_t last_seq;                   /* [atomic] of the last applied group */
+	uint64_t last_write_seq;             /* [atomic] ... that changed bytes of files */
+	struct txn *probe;                   /* [role] asks the durable view; made when needed */
 };
 
 struct session {

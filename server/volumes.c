@@ -27,6 +27,7 @@
 #include "base/lock.h"
 #include "base/log.h"
 #include "server/server.h"
+#include "server/sleep.h"
 
 enum { TABLE_BRICK = 0, FIRST_BRICK = 1, WIPE_STEP = 256, WIPER_NICE = 10 };
 #define WIPE_STALL_NS (50 * NS_PER_MS)
@@ -143,41 +144,6 @@ static void name_remove(struct volumes *vs, const struct entry *e)
 
 /* --- durable records ----------------------------------------------------------------- */
 
-/* A commit_wait that a thread sleeps on; for administrators, never for those who answer others. */
-struct sleeper {
-	struct commit_wait wait;
-	struct lock lock;
-	struct cond woken;
-	bool done; /* [lock] */
-	int err;   /* [lock] */
-};
-
-static void sleeper_done(struct commit_wait *wait, int err)
-{
-	struct sleeper *s = (struct sleeper *)wait;
-
-	lock_guard(&s->lock);
-	s->done = true;
-	s->err = err;
-	cond_signal(&s->woken);
-}
-
-static int wait_durable(struct store *store, uint64_t seq)
-{
-	struct sleeper s = { .wait = { .seq = seq, .done = sleeper_done } };
-
-	lock_init(&s.lock, LOCK_RANK_LEAF, "volumes sleeper");
-	cond_init(&s.woken);
-	commit_wait(store_committer(store), &s.wait);
-	lock_take(&s.lock);
-	while (!s.done)
-		cond_wait(&s.woken, &s.lock);
-	lock_give(&s.lock);
-	cond_destroy(&s.woken);
-	lock_destroy(&s.lock);
-	return s.err;
-}
-
 /* table_commit: what has been put into the table's group since txn_mark, applied and durable. */
 static int table_commit(struct volumes *vs)
 {
@@ -186,7 +152,7 @@ static int table_commit(struct volumes *vs)
 
 	lock_assert_held(&vs->admin);
 	err = txn_apply(vs->table, &seq);
-	return err ? err : wait_durable(vs->server->store, seq);
+	return err ? err : sleep_durable(vs->server->store, seq);
 }
 
 static int table_put(struct volumes *vs, const struct volume_record *r)
@@ -641,7 +607,7 @@ int volumes_set(struct volumes *vs, const char *name, const struct volume_record
 		memcpy(e->name, r.name, sizeof e->name);
 		name_insert(vs, e);
 		lock_give(&vs->lock);
-		volume_update(e->volume, &r);
+		err = volume_update(e->volume, &r);
 	}
 	entry_put(vs, e);
 	return err;

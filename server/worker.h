@@ -22,6 +22,7 @@ struct worker {
 	struct loop *loop;      /* NULL: a pool thread */
 	bool may_block;         /* true: a pool thread */
 	struct txn *reader;
+	struct durable_view *view; /* what the reader looks at, while a read of an `op` volume runs */
 	void *body;             /* reply buffer, REPLY_BYTES_MAX */
 	struct volume *held;    /* whose writer role this thread has */
 	bool stolen;            /* a request took over the message it was read into */

@@ -11,9 +11,12 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "store/gather.h"
 
 #include <stdlib.h>
 #include <sys/random.h>
+
+enum { MAX_BATCH_NS = 15000000 }; /* as ext4's max_batch_time */
 
 struct wait_list {
 	struct commit_wait *first, **tail;
@@ -38,6 +41,12 @@ struct committer {
 	struct data_id *ids;        /* committer thread */
 	size_t ids_room;            /* committer thread */
 	struct commit_stats stats;  /* [lock] */
+	struct commit_hists hists;  /* [lock] */
+	struct gather gathering;    /* [lock] */
+	bool gathers;               /* [lock] the thread waits for more to join */
+	bool sync_each;             /* fixed */
+	struct durable *view;       /* own locking */
+	bool has_view;              /* atomic: there is a durable view to look at */
 };
 
 static void list_init(struct wait_list *l)
@@ -165,19 +174,43 @@ static int sync_files(struct committer *c, const struct wait_list *list, size_t 
 	return err;
 }
 
-/* sync_store: skipped when everything applied is durable (waiters for data files only). */
-static int sync_store(struct committer *c, const struct wait_list *list, bool *needed)
+/* highest_wanted: at least what has been applied now, and what any waiter knows to be applied. */
+static uint64_t highest_wanted(const struct committer *c, const struct wait_list *list)
 {
-	uint64_t through = commit_latest(c);
-	int err;
+	uint64_t wanted = commit_latest(c);
 
 	for (const struct commit_wait *w = list->first; w; w = w->next)
-		if (w->seq > through)
-			through = w->seq;
-	*needed = through > commit_durable(c);
-	if (!*needed)
-		return 0;
+		if (w->seq > wanted)
+			wanted = w->seq;
+	return wanted;
+}
+
+/* sync_with_view: the sync may cover changes that came after the view was taken; the number
+ * published is what both cover, so that who is told "durable" finds its change in the view. */
+static int sync_with_view(struct committer *c, uint64_t wanted)
+{
+	struct kv_view *view = kv_view_new(c->kv);
+	uint64_t through;
+	int err;
+
+	if (!view)
+		return -KILN_ENOMEM;
 	err = kv_sync(c->kv, &through);
+	if (err) {
+		kv_view_free(c->kv, view);
+		return err;
+	}
+	err = durable_publish(c->view, view);
+	if (!err)
+		__atomic_store_n(&c->durable, wanted, __ATOMIC_RELEASE);
+	return err;
+}
+
+static int sync_plain(struct committer *c)
+{
+	uint64_t through;
+	int err = kv_sync(c->kv, &through);
+
 	if (err)
 		return err;
 	raise_to(&c->applied, through);
@@ -185,8 +218,27 @@ static int sync_store(struct committer *c, const struct wait_list *list, bool *n
 	return 0;
 }
 
+/* sync_store: skipped when everything applied is durable (waiters for data files only). */
+static int sync_store(struct committer *c, const struct wait_list *list, bool *needed)
+{
+	uint64_t wanted = highest_wanted(c, list);
+	bool first_view = durable_wanted(c->view) && !c->has_view;
+	int err;
+
+	*needed = wanted > commit_durable(c) || first_view;
+	if (!*needed)
+		return 0;
+	if (!durable_wanted(c->view))
+		return sync_plain(c);
+	err = sync_with_view(c, wanted);
+	__atomic_store_n(&c->has_view, !err, __ATOMIC_RELEASE);
+	return err;
+}
+
 static bool is_durable(const struct committer *c, const struct commit_wait *w)
 {
+	if (durable_wanted(c->view) && !__atomic_load_n(&c->has_view, __ATOMIC_ACQUIRE))
+		return false;
 	return !w->data.handle && !w->all_data && w->seq <= commit_durable(c);
 }
 
@@ -225,19 +277,81 @@ static int sync_all(struct committer *c, const struct wait_list *list, size_t *f
 	return err;
 }
 
+static size_t list_count(const struct wait_list *list)
+{
+	size_t n = 0;
+
+	for (const struct commit_wait *w = list->first; w; w = w->next)
+		n++;
+	return n;
+}
+
+static void note_round(struct committer *c, struct wait_list *list, struct wait_list *late,
+		       bool synced, size_t files, uint64_t took_ns, uint64_t waited_ns)
+{
+	unsigned together = (unsigned)(list_count(list) + list_count(late));
+
+	for (struct commit_wait *w = list->first; w; w = w->next)
+		w->together = together;
+	for (struct commit_wait *w = late->first; w; w = w->next)
+		w->together = together;
+	c->stats.data_files += files;
+	if (!synced)
+		return;
+	c->stats.syncs++;
+	c->stats.sync_ns_total += took_ns;
+	gather_took(&c->gathering, took_ns);
+	hist_add(&c->hists.waiters, together);
+	hist_add(&c->hists.sync_ns, took_ns);
+	hist_add(&c->hists.gather_ns, waited_ns);
+}
+
+/* gather: with the lock held, free while it waits: lets those join who are likely to.  Returns
+ * how long it waited. */
+static uint64_t gather(struct committer *c)
+{
+	uint64_t begun = clock_mono(), until;
+
+	if (!c->waiting.first)
+		return 0;
+	c->gathers = true;
+	while (!c->stop && (until = gather_until(&c->gathering, begun)) > clock_mono())
+		cond_wait_until(&c->wake, &c->lock, until);
+	c->gathers = false;
+	return clock_mono() - begun;
+}
+
+/* take_waiting: all of them; with sync_each, for comparison, only the first. */
+static void take_waiting(struct committer *c, struct wait_list *list)
+{
+	struct commit_wait *first = c->waiting.first;
+
+	if (!c->sync_each || !first) {
+		list_move(&c->waiting, list);
+		return;
+	}
+	list_init(list);
+	c->waiting.first = first->next;
+	if (!first->next)
+		list_init(&c->waiting);
+	list_add(list, first);
+}
+
 /* one_round: begun and ended with the lock held, which is free in between. */
 static void one_round(struct committer *c)
 {
 	struct wait_list list, late;
-	uint64_t begun = clock_mono();
+	uint64_t begun, waited = gather(c);
 	bool synced = false;
 	size_t files = 0;
 	int err;
 
 	lock_assert_held(&c->lock);
+	begun = clock_mono();
 	list_init(&late);
-	list_move(&c->waiting, &list);
+	take_waiting(c, &list);
 	list_join(&list, &c->lazy);
+	gather_close(&c->gathering);
 	c->dirty_since_ns = 0;
 	__atomic_store_n(&c->dirty, false, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&c->epoch, 1, __ATOMIC_ACQ_REL);
@@ -246,10 +360,8 @@ static void one_round(struct committer *c)
 	err = sync_all(c, &list, &files, &synced);
 
 	lock_take(&c->lock);
-	c->stats.syncs += synced;
-	c->stats.data_files += files;
-	c->stats.sync_ns_total += clock_mono() - begun;
 	pull_durable(c, &late);
+	note_round(c, &list, &late, synced, files, clock_mono() - begun, waited);
 	lock_give(&c->lock);
 
 	log_debug(commit, "durable %llu, files %zu, %s", (unsigned long long)commit_durable(c),
@@ -293,12 +405,19 @@ int commit_start(struct kv *kv, struct data *data, const struct commit_options *
 	c->interval_ns = options->interval_ns ? options->interval_ns : NS_PER_S;
 	list_init(&c->waiting);
 	list_init(&c->lazy);
+	gather_init(&c->gathering, options->min_batch_ns,
+		    options->no_wait		? 0
+		    : options->max_batch_ns	? options->max_batch_ns
+						: MAX_BATCH_NS);
+	c->sync_each = options->sync_each;
 	lock_init(&c->lock, LOCK_RANK_COMMIT, "commit");
 	cond_init(&c->wake);
-	err = first_epoch(&c->epoch);
+	c->view = durable_new(kv);
+	err = c->view ? first_epoch(&c->epoch) : -KILN_ENOMEM;
 	if (!err)
 		err = err_from_errno(pthread_create(&c->thread, NULL, run, c));
 	if (err) {
+		durable_free(c->view);
 		cond_destroy(&c->wake);
 		lock_destroy(&c->lock);
 		free(c);
@@ -336,6 +455,7 @@ void commit_stop(struct committer *c)
 	if (!c)
 		return;
 	commit_quiesce(c);
+	durable_free(c->view);
 	cond_destroy(&c->wake);
 	lock_destroy(&c->lock);
 	free(c->ids);
@@ -365,6 +485,18 @@ static bool settled(const struct committer *c, const struct commit_wait *w, int 
 	return *err != 0;
 }
 
+/* join: wakes the committer if it sleeps for want of waiters, or if w is the last of those it
+ * gathers. */
+static void join(struct committer *c, struct commit_wait *w)
+{
+	lock_assert_held(&c->lock);
+	gather_join(&c->gathering, w->writer);
+	if (!c->waiting.first || (c->gathers && c->gathering.here >= c->gathering.lately))
+		cond_signal(&c->wake);
+	list_add(&c->waiting, w);
+	c->stats.waits++;
+}
+
 /* Asked a second time under the lock: a round may have ended in between, and the next would
  * come only when somebody else needs it. */
 void commit_wait(struct committer *c, struct commit_wait *w)
@@ -378,14 +510,10 @@ void commit_wait(struct committer *c, struct commit_wait *w)
 	}
 	lock_take(&c->lock);
 	done = settled(c, w, &err);
-	if (!done && w->lazy) {
+	if (!done && w->lazy)
 		list_add(&c->lazy, w);
-	} else if (!done) {
-		if (!c->waiting.first)
-			cond_signal(&c->wake);
-		list_add(&c->waiting, w);
-		c->stats.waits++;
-	}
+	else if (!done)
+		join(c, w);
 	lock_give(&c->lock);
 	if (done)
 		w->done(w, err);
@@ -414,4 +542,17 @@ void commit_stats(const struct committer *c, struct commit_stats *out)
 	*out = c->stats;
 	out->applied = commit_latest(c);
 	out->durable = commit_durable(c);
+}
+
+void commit_hists(const struct committer *c, struct commit_hists *out)
+{
+	struct committer *own = (struct committer *)(uintptr_t)c;
+
+	lock_guard(&own->lock);
+	*out = c->hists;
+}
+
+struct durable *commit_view(struct committer *c)
+{
+	return c->view;
 }

@@ -10,7 +10,9 @@
 #ifndef STORE_COMMIT_H
 #define STORE_COMMIT_H
 
+#include "base/hist.h"
 #include "store/data.h"
+#include "store/durable.h"
 #include "store/kv.h"
 
 #include <stdbool.h>
@@ -26,6 +28,7 @@ struct commit_wait {
 	bool data_maybe;            /* ... if it is there, which would be news: see data_unsynced */
 	bool all_data;              /* sync every data file of the store first (syncfs) */
 	bool lazy;                  /* starts no round: the next one will do */
+	unsigned together;          /* set before done: how many the same round calls back */
 	/* done: on the committer's thread, or on the caller's inside commit_wait if nothing was
 	 * left to do; must not block.  err: 0, or -KILN_EBADSTORE / -KILN_EIO. */
 	void (*done)(struct commit_wait *wait, int err);
@@ -33,11 +36,22 @@ struct commit_wait {
 
 struct commit_options {
 	uint64_t interval_ns;  /* default 1 s */
+	/* How long a round may wait for others to join, named and meant as in ext4(5). */
+	uint64_t min_batch_ns; /* at least so long */
+	uint64_t max_batch_ns; /* at most so long; 0: default 15 ms */
+	bool no_wait;          /* never (max_batch_time 0) */
+	bool sync_each;        /* for comparison: one sync for each waiter */
 };
 
 struct commit_stats {
 	uint64_t syncs, waits, sync_ns_total, data_files;
 	uint64_t applied, durable; /* sequence numbers */
+};
+
+struct commit_hists {
+	struct hist waiters;   /* called back by one sync */
+	struct hist sync_ns;   /* one sync, its data files included */
+	struct hist gather_ns; /* waited before it for others to join */
 };
 
 int commit_start(struct kv *kv, struct data *data, const struct commit_options *options,
@@ -58,5 +72,8 @@ uint64_t commit_latest(const struct committer *c);
  * process cannot be durable yet.  Never 0, never equal to one of another process. */
 uint64_t commit_epoch(const struct committer *c);
 void commit_stats(const struct committer *c, struct commit_stats *out);
+void commit_hists(const struct committer *c, struct commit_hists *out);
+/* commit_view: the durable view that the rounds publish, once it is wanted (durable_want). */
+struct durable *commit_view(struct committer *c);
 
 #endif

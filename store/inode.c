@@ -168,6 +168,37 @@ static int decode_got(struct inode *out, uint64_t handle, const void *buf, size_
 	return decode(out, handle, buf, least(len, VALUE_MAX), &head);
 }
 
+int inode_get_latest(struct txn *t, uint64_t handle, struct inode *out)
+{
+	unsigned char buf[VALUE_MAX];
+	struct key key;
+	size_t len = 0;
+	int err;
+
+	inode_key(&key, txn_brick(t), handle);
+	err = txn_get_latest(t, KV_INODE, key.bytes, key.len, buf, sizeof(buf), &len);
+	return decode_got(out, handle, buf, len, err);
+}
+
+/* freshen: what a WRITE changes, from the latest state; a file that is gone there stays as the
+ * view has it. */
+static int freshen(struct txn *t, struct inode *inode)
+{
+	struct inode now;
+	int err = inode_get_latest(t, inode->handle, &now);
+
+	if (err)
+		return err == -KILN_ESTALE ? 0 : err;
+	inode->size = now.size;
+	inode->blocks = now.blocks;
+	inode->mtime = now.mtime;
+	inode->ctime = now.ctime;
+	inode->gen = now.gen;
+	inode->born = now.born;
+	inode->flags = (inode->flags & ~(uint32_t)INODE_DATA) | (now.flags & INODE_DATA);
+	return 0;
+}
+
 int inode_get(struct txn *t, uint64_t handle, struct inode *out)
 {
 	unsigned char buf[VALUE_MAX];
@@ -177,7 +208,8 @@ int inode_get(struct txn *t, uint64_t handle, struct inode *out)
 
 	inode_key(&key, txn_brick(t), handle);
 	err = txn_get(t, KV_INODE, key.bytes, key.len, buf, sizeof(buf), &len);
-	return decode_got(out, handle, buf, len, err);
+	err = decode_got(out, handle, buf, len, err);
+	return !err && txn_is_fresh(t) && S_ISREG(out->mode) ? freshen(t, out) : err;
 }
 
 static int get_some(struct txn *t, const uint64_t *handles, size_t count, struct inode *out,
@@ -196,6 +228,8 @@ static int get_some(struct txn *t, const uint64_t *handles, size_t count, struct
 	err = txn_get_many(t, KV_INODE, items, count);
 	for (size_t i = 0; i < count && !err; i++) {
 		errs[i] = decode_got(&out[i], handles[i], bufs[i], items[i].len, items[i].err);
+		if (!errs[i] && txn_is_fresh(t) && S_ISREG(out[i].mode))
+			errs[i] = freshen(t, &out[i]);
 		if (errs[i] == -KILN_EWOULDBLOCK)
 			err = errs[i];
 	}

@@ -11,7 +11,7 @@ struct txn {
 	struct kv *kv;
 	const struct kv_view *view;
 	uint32_t brick;
-	bool group, may_block;
+	bool group, may_block, fresh;
 	struct overlay *overlay; /* NULL: no changes */
 };
 
@@ -67,6 +67,17 @@ void txn_look(struct txn *t, uint32_t brick, const struct kv_view *view)
 {
 	t->brick = brick;
 	t->view = view;
+	t->fresh = false;
+}
+
+void txn_fresh(struct txn *t, bool fresh)
+{
+	t->fresh = fresh && t->view;
+}
+
+bool txn_is_fresh(const struct txn *t)
+{
+	return t->fresh;
 }
 
 void txn_may_block(struct txn *t, bool may)
@@ -107,6 +118,12 @@ int txn_get(struct txn *t, enum kv_space space, const void *key, size_t key_len,
 	if (t->overlay && overlay_find(t->overlay, space, key, key_len, &hit))
 		return copy_hit(&hit, buf, cap, len);
 	return kv_get(t->kv, t->view, space, key, key_len, buf, cap, len, read_flags(t));
+}
+
+int txn_get_latest(struct txn *t, enum kv_space space, const void *key, size_t key_len, void *buf,
+		   size_t cap, size_t *len)
+{
+	return kv_get(t->kv, NULL, space, key, key_len, buf, cap, len, read_flags(t));
 }
 
 int txn_get_many(struct txn *t, enum kv_space space, struct kv_item *items, size_t count)

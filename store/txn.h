@@ -20,6 +20,11 @@ void txn_free(struct txn *t);
 
 /* txn_look: what a reader looks at from now on.  view NULL: latest; not owned. */
 void txn_look(struct txn *t, uint32_t brick, const struct kv_view *view);
+/* txn_fresh: the view is a durable one of an `op` volume, where what a WRITE changes is outside:
+ * inode_get takes a regular file's size, blocks, times and data file from the latest state, and
+ * block_get the bytes. */
+void txn_fresh(struct txn *t, bool fresh);
+bool txn_is_fresh(const struct txn *t);
 /* txn_may_block: false (the default): reads that need the disk, and applies that would stall,
  * return -KILN_EWOULDBLOCK. */
 void txn_may_block(struct txn *t, bool may);
@@ -29,7 +34,9 @@ struct store *txn_store(const struct txn *t);
 
 int txn_get(struct txn *t, enum kv_space space, const void *key, size_t key_len, void *buf,
 	    size_t cap, size_t *len);
-/* txn_get_many: as kv_get_many.  Readers only. */
+/* txn_get_latest: whatever the view.  txn_get_many: as kv_get_many.  Readers only. */
+int txn_get_latest(struct txn *t, enum kv_space space, const void *key, size_t key_len, void *buf,
+		   size_t cap, size_t *len);
 int txn_get_many(struct txn *t, enum kv_space space, struct kv_item *items, size_t count);
 int txn_put(struct txn *t, enum kv_space space, const void *key, size_t key_len,
 	    const void *value, size_t value_len);

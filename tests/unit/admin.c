@@ -49,9 +49,10 @@ void volume_free(struct volume *v)
 	free(v);
 }
 
-void volume_update(struct volume *v, const struct volume_record *record)
+int volume_update(struct volume *v, const struct volume_record *record)
 {
 	v->record = *record;
+	return 0;
 }
 
 void volume_record(struct volume *v, struct volume_record *out)
