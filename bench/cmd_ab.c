@@ -32,15 +32,26 @@ static int choose_same(struct trial *t, const struct options *o)
 	}
 	t->side[0].where = t->side[1].where = o->word[0];
 	t->together = true;
-	t->to_the_end = true;
+	t->to_the_end = t->same = true;
 	return 0;
+}
+
+/* Of A against A anything but "changed" is right. */
+static int exit_of_same(const struct trial *t)
+{
+	for (size_t i = 0; t->figure && i <= t->n_tracks; i++)
+		if (t->figure[i].verdict == VERDICT_SLOWER || t->figure[i].verdict == VERDICT_FASTER)
+			return EXIT_WORSE;
+	return EXIT_SAME;
 }
 
 static int exit_of(const struct trial *t, int rc)
 {
 	if (bench_interrupted())
 		return EXIT_INTERRUPTED;
-	return rc < 0 ? EXIT_FAILED : trial_exit(t);
+	if (rc < 0)
+		return EXIT_FAILED;
+	return t->same ? exit_of_same(t) : trial_exit(t);
 }
 
 static int measure(struct trial *t, json_t *doc)
@@ -72,7 +83,7 @@ static int run(int argc, char **argv, unsigned command, const char *kind,
 		return EXIT_USAGE;
 	}
 	t.budget_s = s.budget_s;
-	t.slice_s = s.o.slice > 0 ? s.o.slice : t.together ? 0.1 : 0.25;
+	t.slice_s = s.o.slice > 0 ? s.o.slice : t.together ? 0.03 : 0.25;
 	t.rng = s.o.seed ? s.o.seed : clock_mono() | 1;
 	where[0] = t.side[0].where;
 	where[1] = t.side[1].where;

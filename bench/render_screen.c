@@ -236,16 +236,27 @@ static void answer(const json_t *doc, FILE *out)
 		code >= 0 && code < 3 ? text[code] : "?");
 	if (code == 2 && json_is_number(more))
 		fprintf(out, "; about %.0f s more would decide it", json_number_value(more));
-	else if (code == 2)
+	else if (code == 2 && strcmp(doc_text(doc, "kind"), "compare") != 0)
 		fprintf(out, "; the difference sits on the margin: more time will not decide it");
-	fprintf(out, "  (%.0f blocks, %.1f s, margin %.1f %%, exit %d)\n", doc_number(r, "blocks"),
-		doc_number(doc, "took_s"), percent(doc_number(r, "margin")), code);
-	if (strcmp(doc_text(doc, "kind"), "aa") == 0)
-		fprintf(out, "noise floor: %.1f %% for the headline, %.1f %% for the worst test; "
-			     "false alarms with these samples' labels drawn anew: %.1f %%\n",
-			percent(doc_number(r, "noise_floor_headline")),
-			percent(doc_number(r, "noise_floor_worst")),
-			100 * doc_number(r, "false_alarm_rate"));
+	if (doc_number(r, "blocks") > 0)
+		fprintf(out, "  (%.0f blocks, %.1f s, margin %.1f %%)", doc_number(r, "blocks"),
+			doc_number(doc, "took_s"), percent(doc_number(r, "margin")));
+	fputc('\n', out);
+}
+
+/* What A against A is for. */
+static void noise_answer(const json_t *doc, FILE *out)
+{
+	const json_t *r = json_object_get(doc, "result");
+
+	fprintf(out, "A against itself: %s (%.0f blocks, %.1f s)\n",
+		doc_number(doc, "exit") > 0 ? "FALSE ALARM" : "no false alarm",
+		doc_number(r, "blocks"), doc_number(doc, "took_s"));
+	fprintf(out, "noise floor: %.1f %% for the headline, %.1f %% for the worst test; false alarms "
+		     "when these samples' labels are drawn anew: %.1f %%\n",
+		percent(doc_number(r, "noise_floor_headline")),
+		percent(doc_number(r, "noise_floor_worst")),
+		100 * doc_number(r, "false_alarm_rate"));
 }
 
 static void trial_table(const json_t *doc, FILE *out)
@@ -259,7 +270,10 @@ static void trial_table(const json_t *doc, FILE *out)
 	json_array_foreach(json_object_get(doc, "figures"), i, f)
 		figure_row(out, f, limit);
 	figure_row(out, json_object_get(r, "headline"), limit);
-	answer(doc, out);
+	if (strcmp(doc_text(doc, "kind"), "aa") == 0)
+		noise_answer(doc, out);
+	else
+		answer(doc, out);
 }
 
 static bool is_trial(const json_t *doc)

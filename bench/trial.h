@@ -42,6 +42,7 @@ struct trial {
 	bool together; /* both sides are up at once: pairs are taken test by test */
 	double slice_s, budget_s, begin_s, block_s; /* block_s: how long a block takes, last seen */
 	bool to_the_end; /* do not stop early */
+	bool same;	 /* A against A: any "changed" is a false alarm */
 	unsigned blocks; /* complete, the first (warm-up) not counted */
 	struct track *track;
 	size_t n_tracks;
