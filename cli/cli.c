@@ -188,6 +188,7 @@ static void store_number(const struct parse *p, const struct cli_option *o, cons
 	int err = o->type == CLI_SIZE      ? units_size(text, out)
 		  : o->type == CLI_SECONDS ? units_time(text, NS_PER_S, out)
 		  : o->type == CLI_MILLIS  ? units_time(text, NS_PER_MS, out)
+		  : o->type == CLI_MICROS  ? units_time(text, NS_PER_US, out)
 					   : units_number(text, out);
 
 	if (err == -KILN_ERANGE || (!err && o->max && *out > o->max))
@@ -201,6 +202,7 @@ static void store_number(const struct parse *p, const struct cli_option *o, cons
 	cli_usage(p->command, "--%s: '%s' is not a number%s", o->name, text,
 		  o->type == CLI_SECONDS  ? " of seconds"
 		  : o->type == CLI_MILLIS ? " of milliseconds"
+		  : o->type == CLI_MICROS ? " of microseconds"
 					  : "");
 }
 
@@ -232,6 +234,7 @@ static void store(const struct parse *p, const struct cli_option *o, const char 
 	case CLI_NUMBER:
 	case CLI_SECONDS:
 	case CLI_MILLIS:
+	case CLI_MICROS:
 		store_number(p, o, text, at);
 		break;
 	}

@@ -47,6 +47,7 @@ enum cli_type {
 	CLI_NUMBER,  /* uint64_t */
 	CLI_SECONDS, /* uint64_t: nanoseconds, given in seconds, fractions allowed */
 	CLI_MILLIS,  /* uint64_t: nanoseconds, given in milliseconds */
+	CLI_MICROS,  /* uint64_t: nanoseconds, given in microseconds */
 	CLI_CHOICE,  /* const char *: one of `choices` */
 };
 

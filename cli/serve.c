@@ -18,11 +18,13 @@
 #include "cli/cli.h"
 #include "server/server.h"
 
+#define UNSET UINT64_MAX
+
 struct values {
 	struct cli_list listen;
 	const char *backend, *layout, *debug, *log;
-	uint64_t cache, commit_ns, session_ns, loops;
-	bool insecure, daemon;
+	uint64_t cache, commit_ns, session_ns, loops, min_batch_ns, max_batch_ns;
+	bool insecure, daemon, one_queue, sync_each;
 };
 
 static const struct cli_option options[] = {
@@ -44,12 +46,23 @@ static const struct cli_option options[] = {
 	{ .name = "commit-interval", .type = CLI_MILLIS,
 	  .offset = offsetof(struct values, commit_ns), .unit = "MS", .preset = "1000",
 	  .text = "everything is durable after at most so many milliseconds" },
+	{ .name = "min-batch-time", .type = CLI_MICROS,
+	  .offset = offsetof(struct values, min_batch_ns), .unit = "US", .preset = "0",
+	  .text = "a commit waits at least so long for others to join, as in ext4(5)" },
+	{ .name = "max-batch-time", .type = CLI_MICROS,
+	  .offset = offsetof(struct values, max_batch_ns), .unit = "US", .preset = "15000",
+	  .text = "and at most so long, and no longer than an average commit; 0: never" },
 	{ .name = "session-timeout", .type = CLI_SECONDS,
 	  .offset = offsetof(struct values, session_ns), .unit = "S", .preset = "300",
 	  .text = "a client away for so many seconds loses its open files and locks" },
 	{ .name = "loops", .type = CLI_NUMBER, .offset = offsetof(struct values, loops),
 	  .unit = "N", .preset = "by the number of processors", .max = LOOPS_MAX,
 	  .text = "event loops" },
+	{ .name = "one-queue", .type = CLI_FLAG, .offset = offsetof(struct values, one_queue),
+	  .text = "for comparison: one thread does everything, one request after the other, and "
+		  "waits for each sync" },
+	{ .name = "sync-each", .type = CLI_FLAG, .offset = offsetof(struct values, sync_each),
+	  .text = "for comparison: one sync for each answer that needs one" },
 	{ .name = "debug", .type = CLI_STRING, .offset = offsetof(struct values, debug),
 	  .unit = "BITS",
 #define X(name) " " #name
@@ -275,9 +288,16 @@ static void fill_options(const struct values *v, const char *dir, struct server_
 	*o = (struct server_options){
 		.dir = dir,
 		.store = { .backend = v->backend, .layout = v->layout, .cache_bytes = v->cache,
-			   .commit = { .interval_ns = v->commit_ns }, .create = true },
+			   .commit = { .interval_ns = v->commit_ns,
+				       .min_batch_ns = v->min_batch_ns,
+				       .max_batch_ns = v->max_batch_ns == UNSET ? 0
+									       : v->max_batch_ns,
+				       .no_wait = v->max_batch_ns == 0,
+				       .sync_each = v->sync_each },
+			   .create = true },
 		.listen = v->listen.item,
 		.insecure = v->insecure,
+		.one_queue = v->one_queue,
 		.loops = (unsigned)v->loops,
 		.session_timeout_ns = v->session_ns,
 	};
@@ -286,7 +306,7 @@ static void fill_options(const struct values *v, const char *dir, struct server_
 int cli_serve(const struct cli_command *command, int argc, char **argv)
 {
 	struct process p = { -1, -1 };
-	struct values v = { 0 };
+	struct values v = { .max_batch_ns = UNSET };
 	struct server_options o;
 	struct server *server;
 	char *why = NULL;

@@ -80,6 +80,23 @@ static void print_commits(const json_t *commits)
 		printf("everything is durable\n");
 }
 
+/* print_operations: of a class with answers: how many, and how long they took. */
+static void print_operations(const json_t *operations)
+{
+	static const char *const classes[] = { "read", "change", "data" };
+	char n[UNITS_TEXT];
+
+	printf("answers ");
+	for (size_t i = 0; i < sizeof classes / sizeof *classes; i++) {
+		const json_t *c = json_object_get(operations, classes[i]);
+
+		printf(" %s %s", classes[i], units_print_count(n, http_number(c, "count")));
+		if (http_number(c, "count"))
+			printf(" (%.0f us, p99 %.0f)", http_real(c, "p50"), http_real(c, "p99"));
+		putchar(i + 1 < sizeof classes / sizeof *classes ? ',' : '\n');
+	}
+}
+
 static void print_totals(const struct values *v, const json_t *volumes)
 {
 	char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
@@ -171,6 +188,7 @@ int cli_status(const struct cli_command *command, int argc, char **argv)
 		print_server(status);
 		print_store(&v, json_object_get(status, "store"));
 		print_commits(json_object_get(status, "commits"));
+	print_operations(json_object_get(status, "operations_us"));
 		print_totals(&v, json_object_get(status, "volumes"));
 		print_volumes(&v, status);
 		print_clients(status);

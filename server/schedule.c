@@ -19,6 +19,7 @@
 #include "server/loop.h"
 #include "server/ops.h"
 #include "server/session.h"
+#include "server/sleep.h"
 #include "server/turn.h"
 #include "server/volume_inner.h"
 #include "server/wire.h"
@@ -108,16 +109,16 @@ static int request_keep(struct worker *w, struct request *req)
 
 /* --- the end: answer, or park until durable -------------------------------------------------- */
 
-static void count_answer(struct worker *w, struct request *req)
+static void count_answer(struct worker_stats *stats, struct request *req)
 {
-	if (!w || !req->conn)
+	if (!stats || !req->conn)
 		return;
-	w->stats.answered[req->op->class]++;
+	stats->answered[req->op->class]++;
 	__atomic_add_fetch(req->op->class >= OP_CHANGE ? &req->volume->changes : &req->volume->reads,
 			   1, __ATOMIC_RELAXED);
 	if (req->error)
-		w->stats.errors++;
-	hist_add(&w->stats.latency[req->op->class], clock_mono() - req->arrived_ns);
+		stats->errors++;
+	hist_add(&stats->latency[req->op->class], clock_mono() - req->arrived_ns);
 }
 
 static void open_undo(struct request *req)
@@ -127,7 +128,8 @@ static void open_undo(struct request *req)
 	req->opened = 0;
 }
 
-static void answer(struct worker *w, struct request *req)
+/* stats: the running thread's own; NULL on one that keeps none. */
+static void answer_counted(struct worker_stats *stats, struct request *req)
 {
 	if (req->error)
 		open_undo(req);
@@ -135,8 +137,13 @@ static void answer(struct worker *w, struct request *req)
 		conn_reply(req->conn, req);
 	if (req->slot != SLOT_NONE && req->session)
 		session_slot_give(req->session, req->slot);
-	count_answer(w, req);
+	count_answer(stats, req);
 	request_free(req);
+}
+
+static void answer(struct worker *w, struct request *req)
+{
+	answer_counted(w ? &w->stats : NULL, req);
 }
 
 static void run_answer(struct worker *w, struct request *req)
@@ -156,7 +163,7 @@ static void durable_done(struct commit_wait *wait, int err)
 	if (req->conn && wait->together > DIRECT_MAX)
 		loop_post(conn_loop(req->conn), req);
 	else
-		answer(NULL, req);
+		answer_counted(req->volume->server->committer_stats, req);
 }
 
 /* The body lies in a worker's buffer, which the next request will use. */
@@ -798,10 +805,35 @@ static void start_read(struct worker *w, struct request *req)
 		to_pool(w, req, POOL_READ, run_read);
 }
 
+/* --- one queue for everything, for comparison (--one-queue) ------------------------------------- */
+
+static void run_queued(struct worker *w, struct request *req)
+{
+	struct volume *v = req->volume;
+	bool changes = req->op->class >= OP_CHANGE;
+
+	volume_get(v);
+	if (!changes)
+		read_try(w, req);
+	else if (req->op->class == OP_CHANGE)
+		change_submit(w, req);
+	else
+		start_data(w, req);
+	schedule_flush(w);
+	if (changes && volume_durability(v) == DURABILITY_OP &&
+	    sleep_durable(volume_store(v), __atomic_load_n(&v->last_seq, __ATOMIC_RELAXED)) != 0)
+		log_error("brick %u: a sync failed", volume_brick(v));
+	volume_put(v);
+}
+
 void schedule_request(struct worker *w, struct request *req)
 {
 	if (session_dead(req->session)) {
 		answer_with(w, req, -KILN_ESTALE);
+		return;
+	}
+	if (w->server->options.one_queue && req->op->class != OP_LOCAL) {
+		to_pool(w, req, POOL_WRITE, run_queued);
 		return;
 	}
 	switch (req->op->class) {

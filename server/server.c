@@ -31,6 +31,8 @@ static void set_defaults(struct server_options *o)
 		o->loops = cpus > LOOPS_MAX ? LOOPS_MAX : cpus < 1 ? 1 : (unsigned)cpus;
 	if (!o->readers)
 		o->readers = READERS;
+	if (o->one_queue)
+		o->writers = 1;
 	if (!o->writers)
 		o->writers = WRITERS;
 	if (!o->session_timeout_ns)
@@ -66,6 +68,11 @@ int server_start(const struct server_options *options, struct server **out, char
 	s->options = *options;
 	set_defaults(&s->options);
 	s->started_ns = clock_mono();
+	s->committer_stats = calloc(1, sizeof *s->committer_stats);
+	if (!s->committer_stats) {
+		free(s);
+		return -KILN_ENOMEM;
+	}
 	err = store_open(options->dir, &options->store, &s->store, why);
 	if (!err)
 		err = pool_start(s, s->options.readers, s->options.writers, &s->pool);
@@ -148,5 +155,6 @@ void server_stop(struct server *s)
 		pool_free(s->pool);
 	if (s->store)
 		store_close(s->store);
+	free(s->committer_stats);
 	free(s);
 }

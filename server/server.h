@@ -13,6 +13,7 @@ struct listener;
 struct loop;
 struct pool;
 struct volumes;
+struct worker_stats;
 
 enum { LOOPS_MAX = 16 };
 
@@ -23,6 +24,7 @@ struct server_options {
 	bool insecure;             /* allow TCP addresses that are not loopback */
 	unsigned loops, readers, writers; /* 0: defaults from the number of processors */
 	uint64_t session_timeout_ns;      /* 0: default 300 s */
+	bool one_queue;            /* for comparison: as servers did before they had a read thread */
 };
 
 struct server {
@@ -36,6 +38,7 @@ struct server {
 	struct listener *listener;
 	uint64_t started_ns;
 	bool stopping;        /* atomic: connections are read no more */
+	struct worker_stats *committer_stats; /* of answers the committer gives itself; its thread */
 	uint64_t inflight;    /* atomic: requests of clients not yet answered */
 };
 

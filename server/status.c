@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/loop.h"
+#include "server/pool.h"
 #include "server/server.h"
 #include "server/volume_json.h"
 #include "server/volumes.h"
@@ -77,12 +79,17 @@ static int by_use(const void *x, const void *y)
 	return strcmp(a->record.name, b->record.name);
 }
 
+enum { CLASSES = 4 };
+
 /* --- JSON ---------------------------------------------------------------------------- */
 
 struct fill {
 	struct server *server;
 	struct rows rows;
 	size_t top;
+	struct commit_hists hists;
+	struct hist latency[CLASSES]; /* us by op_class, of all workers */
+	uint64_t errors, to_pool, groups, grouped;
 };
 
 static json_t *fill_version(struct fill *f)
@@ -133,16 +140,77 @@ static double per(uint64_t sum, uint64_t count)
 	return count ? (double)sum / (double)count : 0;
 }
 
+/* spread: a histogram in the unit that is `unit` of its own. */
+static json_t *spread(const struct hist *h, double unit)
+{
+	return json_pack("{s:I, s:f, s:f, s:f, s:f, s:f, s:f}", "count", (json_int_t)h->count, "mean",
+			 hist_mean(h) / unit, "p50", (double)hist_quantile(h, 0.5) / unit, "p90",
+			 (double)hist_quantile(h, 0.9) / unit, "p99",
+			 (double)hist_quantile(h, 0.99) / unit, "p999",
+			 (double)hist_quantile(h, 0.999) / unit, "max", (double)h->max / unit);
+}
+
 static json_t *fill_commits(struct fill *f)
 {
 	struct commit_stats c;
 
 	commit_stats(store_committer(f->server->store), &c);
-	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I}", "syncs", (json_int_t)c.syncs,
+	commit_hists(store_committer(f->server->store), &f->hists);
+	return json_pack("{s:I, s:I, s:I, s:f, s:f, s:I, s:I, s:o, s:o, s:o}", "syncs", (json_int_t)c.syncs,
 			 "waits", (json_int_t)c.waits, "data_files", (json_int_t)c.data_files,
 			 "sync_average_ms", per(c.sync_ns_total, c.syncs) / 1e6, "waits_per_sync",
 			 per(c.waits, c.syncs), "applied", (json_int_t)c.applied, "durable",
-			 (json_int_t)c.durable);
+			 (json_int_t)c.durable, "waiters", spread(&f->hists.waiters, 1),
+			 "sync_ms", spread(&f->hists.sync_ns, 1e6), "gather_ms",
+			 spread(&f->hists.gather_ns, 1e6));
+}
+
+/* --- latencies and queues ------------------------------------------------------------- */
+
+static void merge_stats(struct fill *f, const struct worker_stats *stats)
+{
+	for (int c = 0; c < CLASSES; c++)
+		hist_merge(&f->latency[c], &stats->latency[c]);
+	f->errors += stats->errors;
+	f->to_pool += stats->to_pool;
+	f->groups += stats->groups;
+	f->grouped += stats->grouped;
+}
+
+static void merge_worker(void *context, const struct worker *w)
+{
+	merge_stats(context, &w->stats);
+}
+
+static json_t *fill_operations(struct fill *f)
+{
+	static const char *const names[CLASSES] = { "local", "read", "change", "data" };
+	struct server *s = f->server;
+	json_t *j = json_object();
+
+	for (unsigned i = 0; i < s->loop_count; i++)
+		merge_worker(f, loop_worker(s->loops[i]));
+	pool_each_worker(s->pool, merge_worker, f);
+	if (s->committer_stats)
+		merge_stats(f, s->committer_stats);
+	for (int c = 0; j && c < CLASSES; c++)
+		json_object_set_new(j, names[c], spread(&f->latency[c], 1e3));
+	if (j)
+		json_object_set_new(j, "groups", json_pack("{s:I, s:f}", "count",
+				    (json_int_t)f->groups, "changes_each",
+				    per(f->grouped, f->groups)));
+	json_object_set_new(j, "errors", json_integer((json_int_t)f->errors));
+	json_object_set_new(j, "to_pool", json_integer((json_int_t)f->to_pool));
+	return j;
+}
+
+static json_t *fill_queues(struct fill *f)
+{
+	struct server *s = f->server;
+
+	return json_pack("{s:I, s:I, s:I}", "readers", (json_int_t)pool_queued(s->pool, POOL_READ),
+			 "writers", (json_int_t)pool_queued(s->pool, POOL_WRITE), "in_flight",
+			 (json_int_t)__atomic_load_n(&s->inflight, __ATOMIC_RELAXED));
 }
 
 static json_t *fill_threads(struct fill *f)
@@ -187,6 +255,8 @@ static const struct {
 	{ "addresses", fill_addresses },
 	{ "store", fill_store },
 	{ "commits", fill_commits },
+	{ "operations_us", fill_operations },
+	{ "queues", fill_queues },
 	{ "threads", fill_threads },
 	{ "volumes", fill_volumes },
 	{ "top_volumes", fill_top },
@@ -218,19 +288,26 @@ static void add_clients(void *context, struct volume *v)
 
 json_t *status_fill(struct server *s, size_t top)
 {
-	struct fill f = { .server = s, .top = top };
+	struct fill *f = calloc(1, sizeof *f); /* its histograms are too large for a stack */
 	struct add_clients add = { json_array(), top };
 	json_t *status = json_object();
-	int err = status && add.list ? rows_fill(&f.rows, s) : -KILN_ENOMEM;
+	int err = -KILN_ENOMEM;
 
-	if (!err && f.rows.count)
-		qsort(f.rows.row, f.rows.count, sizeof *f.rows.row, by_use);
+	if (f && status && add.list) {
+		f->server = s;
+		f->top = top;
+		err = rows_fill(&f->rows, s);
+	}
+	if (!err && f->rows.count)
+		qsort(f->rows.row, f->rows.count, sizeof *f->rows.row, by_use);
 	for (size_t i = 0; !err && i < sizeof members / sizeof *members; i++)
-		if (json_object_set_new(status, members[i].name, members[i].fill(&f)))
+		if (json_object_set_new(status, members[i].name, members[i].fill(f)))
 			err = -KILN_ENOMEM;
 	if (!err)
 		err = volumes_each(s->volumes, add_clients, &add);
-	free(f.rows.row);
+	if (f)
+		free(f->rows.row);
+	free(f);
 	if (!err && !json_object_set(status, "clients", add.list)) {
 		json_decref(add.list);
 		return status;

@@ -5,6 +5,8 @@
 #include "base/hello.h"
 #include "base/log.h"
 #include "server/server.h"
+#include "server/loop.h"
+#include "server/pool.h"
 #include "server/volumes.h"
 
 #include <errno.h>
@@ -47,6 +49,22 @@ void volume_free(struct volume *v)
 {
 	__atomic_sub_fetch(&volumes_alive, 1, __ATOMIC_RELAXED);
 	free(v);
+}
+
+/* The server of these tests has no threads of its own. */
+struct worker *loop_worker(struct loop *l)
+{
+	return NULL;
+}
+
+unsigned pool_queued(struct pool *p, enum pool_kind kind)
+{
+	return 0;
+}
+
+void pool_each_worker(struct pool *p, void (*fn)(void *context, const struct worker *w),
+		      void *context)
+{
 }
 
 int volume_update(struct volume *v, const struct volume_record *record)
