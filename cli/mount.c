@@ -27,7 +27,8 @@ static const struct cli_option options[] = {
 	{ .name = "relay", .type = CLI_FLAG, .offset = offsetof(struct values, relay),
 	  .text = "pass messages on instead of handing /dev/fuse over" },
 	{ .name = "log", .type = CLI_STRING, .offset = offsetof(struct values, log),
-	  .unit = "FILE", .preset = "the system's log", .text = "where the background process logs" },
+	  .unit = "FILE", .preset = "the system's log",
+	  .text = "where the background process logs" },
 	CLI_OPTION_SERVER(struct values),
 	{ 0 },
 };

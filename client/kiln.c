@@ -655,7 +655,7 @@ static int handle_new(struct kiln **out, const struct target *t, const struct ki
 int kiln_connect(struct kiln **out, const char *target, const struct kiln_options *options,
 		 char *why, size_t cap)
 {
-	struct kiln_options mine = { .uid = geteuid(), .gid = getegid(), .pid = (uint32_t)getpid() };
+	struct kiln_options mine = {.uid = geteuid(), .gid = getegid(), .pid = (uint32_t)getpid()};
 	struct target t;
 	struct kiln *k = NULL;
 	int err = address_parse_target(&t, target, why, cap);

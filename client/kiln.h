@@ -111,7 +111,8 @@ struct kiln_entry {
 	uint32_t type;                      /* DT_xxx */
 	const struct fuse_entry_out *entry; /* readdirplus; NULL from readdir */
 };
-/* The callback may not call into the same handle.  Not 0: stop, and return that (give a positive number, or a negated errno). */
+/* The callback may not call into the same handle.  Not 0: stop, and return that (give a positive
+ * number, or a negated errno). */
 typedef int kiln_entry_fn(void *context, const struct kiln_entry *entry);
 /* kiln_readdir, kiln_readdirplus: one request; *off is where it starts (0: the beginning) and is
  * moved to where the next goes on.  The number of entries seen, 0 at the end. */

@@ -226,6 +226,19 @@ static void first_line(int fd, char *out, size_t cap)
 	out[strcspn(out, "\n")] = '\0';
 }
 
+/* fusermount3's exit code is 1 whatever it was. */
+static int complaint_code(const char *text)
+{
+	static const char *const denied[] = {
+	    "ermission",   "ermitted", "only allowed", "no write access", "not found in /etc/mtab",
+	    "not owned by"};
+
+	for (size_t i = 0; i < sizeof denied / sizeof *denied; i++)
+		if (strstr(text, denied[i]))
+			return -KILN_EACCES;
+	return strstr(text, "busy") ? -KILN_EVOLBUSY : -KILN_ESYS;
+}
+
 /* Runs fusermount3 to its end: 0, or a code with its complaint in why. */
 static int helper_run(char *const argv[], int keep_fd, char *why, size_t cap)
 {
@@ -252,9 +265,7 @@ static int helper_run(char *const argv[], int keep_fd, char *why, size_t cap)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	snprintf(why, cap, "%s", text[0] ? text : "fusermount3 failed");
-	return strstr(text, "ermi") || strstr(text, "only allowed") ? -KILN_EACCES :
-	       strstr(text, "busy")					? -KILN_EVOLBUSY :
-									  -KILN_ESYS;
+	return complaint_code(text);
 }
 
 static int attach_as_user(const char *real, const char *source, const struct mount_options *o,

@@ -12,7 +12,8 @@ struct notifier;
  * with too much queued, it is dropped and logged: the kernel's cache then lives until its time
  * is up. */
 void notify_send(struct notifier **n, int dev, const void *bytes, size_t len);
-/* notify_stop: the file system must be gone, so that no write can wait; dev still open.  NULL is allowed. */
+/* notify_stop: the file system must be gone, so that no write can wait; dev still open.  NULL is
+ * allowed. */
 void notify_stop(struct notifier *n);
 
 #endif

@@ -287,7 +287,7 @@ static void step_connected(struct relay *r)
 {
 	struct pollfd p[2] = {
 		{ .fd = r->dev, .events = outbox_room(r->out) ? POLLIN : 0 },
-		{ .fd = r->conn, .events = (short)(POLLIN | (outbox_pending(r->out) ? POLLOUT : 0)) },
+		{ .fd = r->conn, .events = outbox_pending(r->out) ? POLLIN | POLLOUT : POLLIN },
 	};
 	int err = 0;
 

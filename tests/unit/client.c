@@ -1,4 +1,5 @@
-/* The client library against a scripted server: what it sends, what it believes, how it comes back. */
+/* The client library against a scripted server: what it sends, what it believes, how it comes
+ * back. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 
 #define RESENT (1ull << 63)
 
-/* --- addresses ---------------------------------------------------------------------------------- */
+/* --- addresses --- */
 
 static void check_target(const char *text, const char *server, const char *volume)
 {
@@ -83,15 +84,18 @@ static void test_address_too_long(void **state)
 	assert_int_equal(address_parse_target(&t, text, why, sizeof why), -KILN_EINVAL);
 }
 
-/* --- mount options -------------------------------------------------------------------------------- */
+/* --- mount options --- */
 
 static void test_options(void **state)
 {
 	struct mount_options o = { .flags = 0 };
 	char why[256], names[256];
 
-	assert_int_equal(options_parse(&o, "ro,nosuid,,noatime,x-systemd.automount,_netdev,user=me,"
-				       "soft=5,relay,fsname=a b,server=unix:/s", why, sizeof why), 0);
+	assert_int_equal(options_parse(&o,
+				       "ro,nosuid,,noatime,x-systemd.automount,_netdev,user=me,"
+				       "soft=5,relay,fsname=a b,server=unix:/s",
+				       why, sizeof why),
+			 0);
 	assert_int_equal(o.flags, MS_RDONLY | MS_NOSUID | MS_NOATIME);
 	assert_int_equal(o.soft_seconds, 5);
 	assert_true(o.relay);
@@ -121,7 +125,7 @@ static void test_options_refused(void **state)
 	assert_int_equal(sloppy.flags, MS_RDONLY);
 }
 
-/* --- the library ------------------------------------------------------------------------------------ */
+/* --- the library --- */
 
 static struct kiln *connect_to(struct fake *f, const struct kiln_options *o)
 {
@@ -483,7 +487,7 @@ static void test_soft(void **state)
 	fake_join(f);
 }
 
-/* --- listings ------------------------------------------------------------------------------------------- */
+/* --- listings --- */
 
 /* Sends one listing: records with these name lengths, cut after `cut` bytes (0: whole). */
 static void send_listing(struct fake *f, const unsigned *lengths, size_t count, size_t cut)

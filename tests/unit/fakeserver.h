@@ -1,5 +1,6 @@
-/* A server of a few lines, for tests of clients: a script in its own thread takes connections, reads
- * messages, answers what it likes.  Everything that goes wrong in it aborts the test program. */
+/* A server of a few lines, for tests of clients: a script in its own thread takes connections,
+ * reads messages, answers what it likes.  Everything that goes wrong in it aborts the
+ * test program. */
 #ifndef TESTS_UNIT_FAKESERVER_H
 #define TESTS_UNIT_FAKESERVER_H
 

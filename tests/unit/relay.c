@@ -109,7 +109,7 @@ static void kernel_hears(struct kernel *k, uint64_t unique, int error, size_t bo
 	assert_int_equal(h.error, -error);
 }
 
-/* --- passing on ------------------------------------------------------------------------------------- */
+/* --- passing on --- */
 
 static void expect_destroy(struct fake *f)
 {
@@ -149,7 +149,7 @@ static void test_pass(void **state)
 	kernel_stop(&k);
 }
 
-/* --- a server killed -------------------------------------------------------------------------------- */
+/* --- a server killed --- */
 
 enum { UNANSWERED = 20 };
 
@@ -222,7 +222,7 @@ static void test_forgotten(void **state)
 	kernel_stop(&k);
 }
 
-/* --- a server that lies ------------------------------------------------------------------------------- */
+/* --- a server that lies --- */
 
 struct lie {
 	uint32_t len;
@@ -328,7 +328,7 @@ static void test_init_lie(void **state)
 	kernel_stop(&k);
 }
 
-/* --- a server away --------------------------------------------------------------------------------------- */
+/* --- a server away --- */
 
 static void script_vanish(struct fake *f)
 {
@@ -373,7 +373,7 @@ static void test_killed(void **state)
 	kernel_stop(&k);
 }
 
-/* --- more than there are slots ------------------------------------------------------------------------------ */
+/* --- more than there are slots --- */
 
 enum { CROWD = RELAY_SLOTS + 200, STRIDE = 50 };
 static int crowd_heard; /* atomic */
