@@ -9,6 +9,7 @@
 /* Set in the unique of a request that may have been seen before; replies come without it.  The
  * kernel's own name for it (FUSE_UNIQUE_RESEND, Linux 6.9) is not in older headers. */
 #define OPCODE_RESENT (1ull << 63)
+enum { OPCODE_STATX = 52 }; /* FUSE_STATX, likewise (Linux 6.6) */
 
 /* opcode_answered: the server sends a reply. */
 static inline bool opcode_answered(uint32_t opcode)
@@ -35,6 +36,7 @@ static inline bool opcode_repeatable(uint32_t opcode)
 	case FUSE_READDIRPLUS:
 	case FUSE_LSEEK:
 	case FUSE_GETLK:
+	case OPCODE_STATX:
 		return true;
 	default:
 		return false;

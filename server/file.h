@@ -21,11 +21,7 @@
 
 #include "server/request.h"
 
-enum {
-	BLOCKS_MAX = SMALL_FILE_MAX / BLOCK_BYTES,
-	INODE_BLOCKS_SHIFT = 24, /* inode.flags: block i is stored: bit INODE_BLOCKS_SHIFT + i */
-};
-#define INODE_BLOCKS_MASK (((1u << BLOCKS_MAX) - 1) << INODE_BLOCKS_SHIFT)
+enum { BLOCKS_MAX = SMALL_FILE_MAX / BLOCK_BYTES };
 #define FILE_SIZE_MAX ((uint64_t)INT64_MAX)
 
 static inline bool file_has_block(const struct inode *inode, uint64_t index)

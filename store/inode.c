@@ -184,6 +184,7 @@ int inode_get_latest(struct txn *t, uint64_t handle, struct inode *out)
  * view has it. */
 static int freshen(struct txn *t, struct inode *inode)
 {
+	const uint32_t where = INODE_DATA | INODE_BLOCKS_MASK;
 	struct inode now;
 	int err = inode_get_latest(t, inode->handle, &now);
 
@@ -195,7 +196,7 @@ static int freshen(struct txn *t, struct inode *inode)
 	inode->ctime = now.ctime;
 	inode->gen = now.gen;
 	inode->born = now.born;
-	inode->flags = (inode->flags & ~(uint32_t)INODE_DATA) | (now.flags & INODE_DATA);
+	inode->flags = (inode->flags & ~where) | (now.flags & where);
 	return 0;
 }
 

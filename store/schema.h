@@ -35,6 +35,10 @@ enum {
 	INODE_LINKABLE = 64, /* an orphan that never had a name and may get one (O_TMPFILE) */
 };
 
+/* Which blocks of a small file are stored is in its flags too: block i, bit INODE_BLOCKS_SHIFT + i. */
+enum { INODE_BLOCKS_SHIFT = 24 };
+#define INODE_BLOCKS_MASK (((1u << (SMALL_FILE_MAX / BLOCK_BYTES)) - 1) << INODE_BLOCKS_SHIFT)
+
 struct inode {
 	uint64_t handle;
 	uint32_t mode, uid, gid, nlink, rdev;

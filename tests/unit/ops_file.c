@@ -207,6 +207,28 @@ static void test_too_large(void **state)
 	assert_int_equal(harness_inode(h, f).size, 0);
 }
 
+/* A reader of an op volume: the names of a durable view, the bytes of now. */
+static void test_durable_view(void **state)
+{
+	struct harness *h = *state;
+	uint64_t f = new_file(h, "f");
+	struct kv *kv = store_kv(h->volume.store);
+	struct kv_view *view = kv_view_new(kv);
+
+	assert_non_null(view);
+	put(h, f, pattern, 10000, 0);
+	txn_look(h->reader, HARNESS_BRICK, view);
+	txn_fresh(h->reader, true);
+	expect_bytes(h, f, 0, pattern, 10000);
+	txn_look(h->reader, HARNESS_BRICK, NULL);
+	put(h, f, pattern, 100000, 0);
+	txn_look(h->reader, HARNESS_BRICK, view);
+	txn_fresh(h->reader, true);
+	expect_bytes(h, f, 0, pattern, 100000);
+	txn_look(h->reader, HARNESS_BRICK, NULL);
+	kv_view_free(kv, view);
+}
+
 static void test_append(void **state)
 {
 	struct harness *h = *state;
@@ -699,6 +721,8 @@ int main(void)
 		HARNESS_TEST(test_hole_at_the_end_is_zero),
 		HARNESS_TEST(test_huge_hole),
 		HARNESS_TEST(test_too_large),
+		cmocka_unit_test_setup_teardown(test_durable_view, harness_setup_rocks,
+						harness_teardown),
 		HARNESS_TEST(test_append),
 		HARNESS_TEST(test_sync_flags),
 		HARNESS_TEST(test_truncate_to_nothing),
