@@ -3,6 +3,7 @@
 #include "tests/unit/harness.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -281,6 +282,48 @@ static void lookup_of_dots_and_of_the_dead(void **state)
 	assert_int_equal(h_create(h, file, "x", O_RDWR, 0644, NULL), -KILN_ENOTDIR);
 }
 
+static void *look_up_f(void *context)
+{
+	struct harness *h = context;
+	struct txn *reader = txn_reader_new(h->volume.store);
+	struct request req = { .volume = &h->volume, .txn = reader, .in.nodeid = ROOT_HANDLE,
+			       .name = { "f" }, .name_len = { 1 } };
+	uintptr_t failed = 0;
+
+	txn_look(reader, HARNESS_BRICK, NULL);
+	for (int i = 0; i < 100000; i++)
+		failed += op_lookup(&req) != 0;
+	txn_free(reader);
+	return (void *)failed;
+}
+
+/* Whoever looks at a name that others replace all the time sees one or the other. */
+static void lookup_while_the_name_is_replaced(void **state)
+{
+	struct harness *h = *state;
+	pthread_t thread;
+	void *failed;
+
+	assert_int_equal(h_mknod(h, ROOT_HANDLE, "f", S_IFREG | 0644, 0, NULL), 0);
+	assert_int_equal(pthread_create(&thread, NULL, look_up_f, h), 0);
+	for (int i = 0; i < 20000; i++) {
+		assert_int_equal(h_mknod(h, ROOT_HANDLE, "g", S_IFREG | 0644, 0, NULL), 0);
+		assert_int_equal(h_rename(h, ROOT_HANDLE, "g", ROOT_HANDLE, "f", 0), 0);
+	}
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+}
+
+static void an_entry_without_its_inode_is_stale(void **state)
+{
+	struct harness *h = *state;
+
+	txn_mark(h->group);
+	assert_int_equal(dirent_put(h->group, ROOT_HANDLE, "ghost", 5, 999, S_IFREG >> 12), 0);
+	harness_apply(h);
+	assert_int_equal(h_lookup(h, ROOT_HANDLE, "ghost", NULL), -KILN_ESTALE);
+}
+
 static void links(void **state)
 {
 	struct harness *h = *state;
@@ -439,6 +482,8 @@ int main(void)
 		HARNESS_TEST(symlinks_keep_their_target),
 		HARNESS_TEST(names_of_any_bytes),
 		HARNESS_TEST(lookup_of_dots_and_of_the_dead),
+		HARNESS_TEST(lookup_while_the_name_is_replaced),
+		HARNESS_TEST(an_entry_without_its_inode_is_stale),
 		HARNESS_TEST(links),
 		HARNESS_TEST(tmpfile_lives_until_its_last_close),
 		HARNESS_TEST(tmpfile_may_get_a_name),
