@@ -71,8 +71,12 @@ int op_init(struct request *req)
 
 int op_destroy(struct request *req)
 {
-	request_answer(req, 0);
-	session_end(req->session);
+	struct session *s = req->session;
+
+	session_get(s);
+	request_answer(req, 0); /* frees req */
+	session_end(s);
+	session_put(s);
 	return -KILN_EPARKED;
 }
 
