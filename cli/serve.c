@@ -39,7 +39,7 @@ static const struct cli_option options[] = {
 	  .preset = "what DIR has, rocksdb for a new one", .choices = "rocksdb|mem",
 	  .text = "what holds the data; mem forgets all of it at exit" },
 	{ .name = "layout", .type = CLI_CHOICE, .offset = offsetof(struct values, layout),
-	  .preset = "what DIR has, single for a new one", .choices = "single|split",
+	  .preset = "what DIR has, split for a new one", .choices = "single|split",
 	  .text = "one key space, or one for each kind of record" },
 	{ .name = "cache", .type = CLI_SIZE, .offset = offsetof(struct values, cache),
 	  .unit = "SIZE", .preset = "16M", .text = "memory for the store's cache" },

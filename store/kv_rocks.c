@@ -403,12 +403,16 @@ static void set_journal(rocksdb_options_t *o)
 }
 
 /* Small memtables keep the skip list shallow (16 MiB against 64: a fifth off every put); the
- * bloom filter in front of it answers for the names that are not there.  Applies come from one
+ * bloom filter in front of it answers for the names that are not there.  With `split` there is
+ * one per space: together they are bounded, and the slowest to fill does not keep old journals
+ * for long.  Applies come from one
  * volume's writer at a time, so the machinery for many threads in one memtable is off. */
 static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
 {
 	rocksdb_options_set_write_buffer_size(o, bytes);
 	rocksdb_options_set_max_write_buffer_number(o, 4);
+	rocksdb_options_set_db_write_buffer_size(o, 3 * bytes);
+	rocksdb_options_set_max_total_wal_size(o, 6 * bytes);
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, 0.02);
 	rocksdb_options_set_allow_concurrent_memtable_write(o, 0);

@@ -29,7 +29,7 @@ static int choose(const char *dir, const struct store_options *o, bool fresh, st
 {
 	if (fresh) {
 		snprintf(f->backend, sizeof(f->backend), "%s", o->backend ? o->backend : "rocksdb");
-		snprintf(f->layout, sizeof(f->layout), "%s", o->layout ? o->layout : "single");
+		snprintf(f->layout, sizeof(f->layout), "%s", o->layout ? o->layout : "split");
 		format_uuid(f->uuid);
 		return 0;
 	}

@@ -1,6 +1,6 @@
 /* A store: one directory with its database, its data files, its journal and its committer.
  *
- *   DIR/format   "kiln store 1\nbackend rocksdb\nlayout single\nuuid ..." (docs/format.md)
+ *   DIR/format   "kiln store 1\nbackend rocksdb\nlayout split\nuuid ..." (docs/format.md)
  *   DIR/lock     flock'ed while a server has it, holds that server's pid
  *   DIR/db/      the database
  *   DIR/data/    data files
@@ -15,7 +15,7 @@
 struct store;
 
 struct store_options {
-	const char *backend, *layout; /* NULL: what the store has; for a new one rocksdb, single */
+	const char *backend, *layout; /* NULL: what the store has; for a new one rocksdb, split */
 	uint64_t cache_bytes, buffer_bytes;
 	struct commit_options commit;
 	const struct disk *disk;      /* NULL: disk_real */

@@ -105,7 +105,7 @@ static void made_once_and_opened_again(void **state)
 	struct store *s = open_ok(dir, &create);
 
 	assert_string_equal(store_backend(s), "rocksdb");
-	assert_string_equal(store_layout(s), "single");
+	assert_string_equal(store_layout(s), "split");
 	assert_string_equal(store_dir(s), dir);
 	assert_int_equal(store_space(s, &total, &avail), 0);
 	assert_true(total > 0 && avail <= total);
