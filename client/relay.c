@@ -27,6 +27,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define LOOK_NS (60 * NS_PER_US)
+#define GAP_MAX_NS (500 * NS_PER_US)
+
 enum {
 	RECEIVE_BYTES = 4 * MESSAGE_MAX,
 	READS_MAX = 64,    /* from one side before the other gets its turn */
@@ -40,6 +43,7 @@ struct relay {
 	uint64_t away_since_ns, next_try_ns;
 	uint64_t soft_ns;          /* 0: hard */
 	bool gone;                 /* unmounted */
+	uint64_t gap_ns;           /* how long it takes lately until something comes */
 	int said;                  /* the last code that was logged while away */
 	uint8_t *in;               /* RECEIVE_BYTES; in[start..fill) is not yet taken */
 	size_t start, fill;
@@ -283,6 +287,28 @@ static void step_away(struct relay *r)
 		try_connect(r);
 }
 
+/* Waits for either side.  While messages come close upon each other it looks again and again for a
+ * little before it sleeps: to be woken costs more than they take.  Measured with one program doing
+ * one thing at a time: a lookup in 47 microseconds instead of 80, a create in 190 instead of 315.
+ * Where the processor is needed by others gaps grow, and it sleeps at once. */
+static int wait_for_traffic(struct relay *r, struct pollfd *p)
+{
+	uint64_t begun = clock_mono(), now = begun, gap;
+	bool look = r->gap_ns < LOOK_NS;
+	int n;
+
+	do {
+		n = poll(p, 2, 0);
+		if (n == 0 && look)
+			now = clock_mono();
+	} while (n == 0 && look && now - begun < LOOK_NS);
+	if (n == 0)
+		n = poll(p, 2, -1);
+	gap = clock_mono() - begun;
+	r->gap_ns += (gap < GAP_MAX_NS ? gap : GAP_MAX_NS) / 8 - r->gap_ns / 8;
+	return n;
+}
+
 static void step_connected(struct relay *r)
 {
 	struct pollfd p[2] = {
@@ -291,7 +317,7 @@ static void step_connected(struct relay *r)
 	};
 	int err = 0;
 
-	if (poll(p, 2, -1) < 0)
+	if (wait_for_traffic(r, p) < 0)
 		return;
 	if (p[1].revents & ~POLLOUT)
 		err = receive_replies(r);
@@ -321,7 +347,7 @@ static void say_goodbye(struct relay *r)
 int relay_run(struct csession *s, int conn, int dev, unsigned soft_seconds)
 {
 	struct relay r = { .session = s, .dev = dev, .conn = conn,
-			   .soft_ns = soft_seconds * NS_PER_S };
+			   .soft_ns = soft_seconds * NS_PER_S, .gap_ns = GAP_MAX_NS };
 
 	r.out = outbox_new(RELAY_SLOTS);
 	r.in = malloc(RECEIVE_BYTES);
