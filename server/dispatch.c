@@ -112,6 +112,8 @@ const struct op op_row_client_put = INTERNAL("(client)", OP_CHANGE, op_client_pu
 const struct op op_row_client_end = INTERNAL("(client end)", OP_CHANGE, op_client_end);
 const struct op op_row_locks = INTERNAL("(locks)", OP_CHANGE, op_locks_put);
 const struct op op_row_trash = INTERNAL("(trash)", OP_CHANGE, op_trash_del);
+const struct op op_row_trim = { "(trim)", OP_DATA, NOTHING, 0, TAIL_NONE, OP_ON_DEAD,
+				op_trim_prepare, op_trim };
 
 const struct op *op_find(uint32_t opcode)
 {

@@ -42,6 +42,6 @@ const struct op *op_choose(const struct request *req);
 
 /* Changes that no client asked for by name (schedule_internal). */
 extern const struct op op_row_reap, op_row_client_put, op_row_client_end, op_row_locks,
-	op_row_trash;
+	op_row_trash, op_row_trim;
 
 #endif

@@ -471,6 +471,13 @@ int file_end_change(struct request *req, struct inode *inode, uint64_t size)
 	return err;
 }
 
+int file_recount(struct request *req, struct inode *inode)
+{
+	int err = count_blocks(req, inode, req->prep.blocks);
+
+	return err ? err : inode_put(req->txn, inode);
+}
+
 int file_done(struct request *req, int err)
 {
 	if (!err || err == -KILN_EAGAIN || err == -KILN_EWOULDBLOCK || !req->prep.data_file)

@@ -7,8 +7,9 @@
  * moves a file there for good, that is until it is truncated to nothing.
  *
  * What is beyond the size:  of blocks nothing is stored there.  In a data file there may be
- * anything (a write that failed or was cut short by a crash leaves its bytes), therefore whoever
- * makes a file longer without writing all of what is new calls file_clear first.
+ * anything (a write that failed or was cut short by a crash leaves its bytes; a truncation those it
+ * took away, until it is durable), therefore whoever makes a file longer without writing all of
+ * what is new calls file_clear first.
  *
  * Crash order.  The data file's bytes are written before the inode that speaks of them, never
  * into a file that an older inode could mean: a file that moves gets a new generation.  When it
@@ -87,6 +88,8 @@ int file_reserve(struct request *req, struct inode *inode, uint64_t from, uint64
 int file_cut(struct request *req, struct inode *inode, uint64_t size);
 /* file_end_change: the new size and blocks, mtime and ctime, counters, quota; puts the inode. */
 int file_end_change(struct request *req, struct inode *inode, uint64_t size);
+/* file_recount: the blocks alone; puts the inode. */
+int file_recount(struct request *req, struct inode *inode);
 /* file_done: what the handler of every OP_DATA returns through: err, cleaned up after. */
 int file_done(struct request *req, int err);
 

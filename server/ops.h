@@ -28,6 +28,9 @@ int op_statx(struct request *req);      /* READ: getattr with the time of birth 
 int op_setattr(struct request *req);    /* CHANGE, or DATA if it sets a size other than 0 */
 int op_setattr_prepare(struct request *req);
 int op_statfs(struct request *req);     /* READ */
+int op_trim_prepare(struct request *req);
+int op_trim(struct request *req);       /* DATA, internal: cuts data file in.nodeid off behind its
+                                           size; record_value: the size when that was asked for */
 /* ops_xattr.c, with acl.[ch] */
 int op_getxattr(struct request *req);   /* READ */
 int op_listxattr(struct request *req);  /* READ */

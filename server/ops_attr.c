@@ -108,16 +108,24 @@ static int setattr_check(const struct fuse_setattr_in *arg, const struct inode *
 	return arg->valid & FATTR_SIZE ? file_check(inode) : 0;
 }
 
-/* What the data file needs before its inode gets another size. */
+/* How many blocks a data file of that size has at most, once it has been cut off. */
+static uint64_t blocks_within(uint64_t size)
+{
+	enum { SECTOR = 512, UNIT = 4096 };
+
+	return (size + UNIT - 1) / UNIT * (UNIT / SECTOR);
+}
+
+/* What the data file needs before its inode gets another size.  A shorter one needs nothing: what
+ * is beyond stays until the new size is durable, or else a power cut could leave the old size
+ * with nothing behind it; and who reads meanwhile finds what he expects. */
 static int resize_data(struct request *req, uint64_t size)
 {
-	const struct inode *inode = &req->prep.inode;
+	int err = file_prepared(req, file_clear(req, req->prep.inode.size, size));
 
-	if (size >= inode->size)
-		return file_clear(req, inode->size, size);
-	if (!req->may_block)
-		return -KILN_EWOULDBLOCK;
-	return data_truncate(file_data(req), file_prep_id(req), size);
+	if (!err && req->prep.blocks > blocks_within(size) && size < req->prep.inode.size)
+		req->prep.blocks = blocks_within(size);
+	return err;
 }
 
 int op_setattr_prepare(struct request *req)
@@ -131,7 +139,32 @@ int op_setattr_prepare(struct request *req)
 		err = -KILN_EFBIG;
 	if (err || !req->prep.data_file)
 		return err;
-	return file_prepared(req, resize_data(req, arg->size));
+	return resize_data(req, arg->size);
+}
+
+/* The size may have changed since: a smaller one will be followed by a trim of its own. */
+int op_trim_prepare(struct request *req)
+{
+	uint64_t size = req->record_value;
+	int err = file_prepare(req);
+
+	if (!err && !req->prep.data_file)
+		err = -KILN_ESTALE; /* truncated to nothing: nothing to do */
+	if (err)
+		return err;
+	if (!req->may_block)
+		return -KILN_EWOULDBLOCK;
+	if (size < req->prep.inode.size)
+		size = req->prep.inode.size;
+	return file_prepared(req, data_truncate(file_data(req), file_prep_id(req), size));
+}
+
+int op_trim(struct request *req)
+{
+	struct inode inode;
+	int err = file_begin(req, &inode);
+
+	return file_done(req, err ? err : file_recount(req, &inode));
 }
 
 static int set_size(struct request *req, struct inode *inode, const struct fuse_setattr_in *arg)
@@ -147,6 +180,8 @@ static int set_size(struct request *req, struct inode *inode, const struct fuse_
 	err = file_kill_priv(req->txn, inode, arg->valid & FATTR_KILL_SUIDGID);
 	if (!err && !(inode->flags & INODE_DATA))
 		err = file_cut(req, inode, arg->size);
+	else if (!err && arg->size < inode->size)
+		volume_trim(req->volume, inode->handle, arg->size);
 	return err ? err : file_end_change(req, inode, arg->size);
 }
 

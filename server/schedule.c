@@ -799,6 +799,11 @@ static void start_data(struct worker *w, struct request *req)
 		to_pool(w, req, POOL_WRITE, data_start);
 }
 
+void schedule_data(struct worker *w, struct request *req)
+{
+	start_data(w, req);
+}
+
 static void start_read(struct worker *w, struct request *req)
 {
 	if (read_try(w, req) == -KILN_EWOULDBLOCK)

@@ -216,6 +216,7 @@ static int load_locks(void *context, uint64_t handle, uint64_t client,
 }
 
 static void trash_queue(struct volume *v, uint64_t handle, uint32_t gen, uint64_t seq);
+static void trim_queue(struct volume *v, uint64_t handle, uint64_t size, uint64_t seq);
 
 static int load_trash(void *context, uint64_t handle, uint32_t gen)
 {
@@ -477,6 +478,8 @@ static void effect_done(struct volume *v, const struct effect *e, uint64_t seq, 
 		opens_orphan_drop(v, e->handle);
 	else if (e->kind == EFFECT_TRASH)
 		trash_queue(v, e->handle, e->gen, seq);
+	else if (e->kind == EFFECT_TRIM)
+		trim_queue(v, e->handle, e->size, seq);
 }
 
 void volume_effects_done(struct volume *v, uint64_t seq, bool applied)
@@ -519,6 +522,13 @@ void volume_trash(struct volume *v, uint64_t handle, uint32_t gen)
 	remember(v, (struct effect){ .kind = EFFECT_TRASH, .handle = handle, .gen = gen });
 }
 
+void volume_trim(struct volume *v, uint64_t handle, uint64_t size)
+{
+	/* without memory for it the space stays taken until the file grows again or goes */
+	(void)volume_effect(v, (struct effect){ .kind = EFFECT_TRIM, .handle = handle,
+						.size = size });
+}
+
 /* --- trash: data files to remove once the batch that says so is durable ------------------------------- */
 
 static void run_trash(struct worker *w, struct request *req)
@@ -556,6 +566,36 @@ static void trash_queue(struct volume *v, uint64_t handle, uint32_t gen, uint64_
 		return; /* its record stays; the next load finds it */
 	req->record_value = gen;
 	req->wait = (struct commit_wait){ .seq = seq, .lazy = true, .done = trash_durable };
+	commit_wait(store_committer(volume_store(v)), &req->wait);
+}
+
+/* --- data files to be cut once the batch that says so is durable --------------------------------------- */
+
+static void run_trim(struct worker *w, struct request *req)
+{
+	if (req->error)
+		request_free(req); /* the server stops, or the store is broken */
+	else
+		schedule_data(w, req);
+}
+
+static void trim_durable(struct commit_wait *wait, int err)
+{
+	struct request *req = (struct request *)((char *)wait - offsetof(struct request, wait));
+
+	req->error = err;
+	req->run = run_trim;
+	pool_submit(req->volume->server->pool, POOL_WRITE, req);
+}
+
+static void trim_queue(struct volume *v, uint64_t handle, uint64_t size, uint64_t seq)
+{
+	struct request *req = request_internal(v, &op_row_trim, handle);
+
+	if (!req)
+		return;
+	req->record_value = size;
+	req->wait = (struct commit_wait){ .seq = seq, .lazy = true, .done = trim_durable };
 	commit_wait(store_committer(volume_store(v)), &req->wait);
 }
 

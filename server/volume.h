@@ -51,6 +51,10 @@ void volume_adopt(struct volume *v, uint64_t handle);
  * (trash_put has been called). */
 void volume_trash(struct volume *v, uint64_t handle, uint32_t gen);
 
+/* volume_trim [role]: a data file has become shorter: once this operation is durable what lies
+ * beyond size is cut off (op_trim). */
+void volume_trim(struct volume *v, uint64_t handle, uint64_t size);
+
 /* inode_remove [role] (ops_unlink.c): deletes inode, blocks, attributes; data file into the trash;
  * counters.  For unlink of what nobody has open, and for orphans at their last close. */
 int inode_remove(struct request *req, const struct inode *inode);

@@ -38,9 +38,9 @@ struct orphan {
 
 /* What a change will have done outside the store once it has been applied; undone with it. */
 struct effect {
-	enum { EFFECT_DOOM, EFFECT_ORPHAN, EFFECT_ADOPT, EFFECT_TRASH } kind;
+	enum { EFFECT_DOOM, EFFECT_ORPHAN, EFFECT_ADOPT, EFFECT_TRASH, EFFECT_TRIM } kind;
 	uint32_t gen;
-	uint64_t handle;
+	uint64_t handle, size;
 };
 
 /* Who changed a file's bytes last; a small direct-mapped memory, losing it costs a re-read. */

@@ -146,6 +146,12 @@ void volume_trash(struct volume *v, uint64_t handle, uint32_t gen)
 	v->state.trash_gen = gen;
 }
 
+void volume_trim(struct volume *v, uint64_t handle, uint64_t size)
+{
+	v->state.trim_handle = handle;
+	v->state.trim_size = size;
+}
+
 void volume_note_writer(struct volume *v, struct session *s, uint64_t handle)
 {
 	v->written = handle;

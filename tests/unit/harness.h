@@ -31,6 +31,7 @@ struct volume_state {
 	size_t dooms, reaps;
 	uint64_t trash_handle;     /* what the last volume_trash was told */
 	uint32_t trash_gen;
+	uint64_t trim_handle, trim_size; /* ... volume_trim */
 };
 
 struct volume {

@@ -173,6 +173,25 @@ static void test_grown_then_synced(void **state)
 	expect_first(h, f, MUCH);
 }
 
+/* The truncation itself does not survive: then the file is as it was, to its end. */
+static void test_cut_is_lost(void **state)
+{
+	struct harness *h = *state;
+	struct fuse_setattr_in arg = { .valid = FATTR_SIZE, .size = 70000 };
+	uint64_t f = new_file(h);
+	struct inode before;
+
+	put(h, f, 0, MUCH, 0);
+	fsync_whole(h, f);
+	before = harness_inode(h, f);
+	harness_request(h, f, &arg, NULL, NULL);
+	assert_int_equal(harness_data(h, op_setattr_prepare, op_setattr, false), 0);
+	expect_first(h, f, 70000);
+	crash(h);
+	harness_edit(h, &before); /* what the power cut left of the database */
+	expect_first(h, f, MUCH);
+}
+
 static void test_never_synced(void **state)
 {
 	struct harness *h = *state;
@@ -241,6 +260,7 @@ int main(void)
 		TEST(test_grown_before_the_round),
 		TEST(test_written_synchronously_then_grown),
 		TEST(test_grown_then_synced),
+		TEST(test_cut_is_lost),
 		TEST(test_never_synced),
 		TEST(test_sync_of_the_copy_fails),
 		TEST(test_disk_full),

@@ -180,6 +180,43 @@ static void test_hole_at_the_end_is_zero(void **state)
 	expect_zeros(h, f, 70000, 20000);
 }
 
+static int trim(struct harness *h)
+{
+	uint64_t size = h->volume.state.trim_size;
+
+	harness_request(h, h->volume.state.trim_handle, NULL, NULL, NULL);
+	h->req.record_value = size;
+	h->volume.state.trim_handle = 0;
+	return harness_data(h, op_trim_prepare, op_trim, false);
+}
+
+/* What is cut off stays in the data file until the new size is durable. */
+static void test_shorter_then_trimmed(void **state)
+{
+	struct harness *h = *state;
+	uint64_t f = new_file(h, "f"), found;
+	struct inode before, after;
+
+	put(h, f, pattern, 200000, 0);
+	assert_int_equal(resize(h, f, 100000), 0);
+	assert_int_equal(h->volume.state.trim_handle, f);
+	assert_true(harness_inode(h, f).blocks <= 200);
+	assert_int_equal(resize(h, f, 151552), 0);
+	expect_bytes(h, f, 0, pattern, 100000);
+	expect_zeros(h, f, 100000, 51552);
+	before = harness_inode(h, f);
+	assert_int_equal(trim(h), 0);
+	after = harness_inode(h, f);
+	assert_memory_equal(&after.mtime, &before.mtime, sizeof before.mtime);
+	expect_bytes(h, f, 0, pattern, 100000);
+	expect_zeros(h, f, 100000, 51552);
+	assert_int_equal(seek(h, f, 110000, SEEK_DATA, &found), -KILN_ENXIO);
+	assert_int_equal(h->volume.state.blocks, after.blocks);
+	resize(h, f, 50000);
+	resize(h, f, 0);
+	assert_int_equal(trim(h), -KILN_ESTALE);
+}
+
 static void test_huge_hole(void **state)
 {
 	struct harness *h = *state;
@@ -665,6 +702,19 @@ static void check_blocks(struct harness *h, const uint64_t *f)
 	assert_int_equal(h->volume.state.blocks, blocks);
 }
 
+static void step_trim(struct harness *h, const uint64_t *f)
+{
+	uint64_t handle = h->volume.state.trim_handle;
+	int err;
+
+	if (!handle || dice(3))
+		return;
+	err = trim(h);
+	if (err)
+		assert_int_equal(err, -KILN_ESTALE);
+	check_whole(h, handle == f[1], handle);
+}
+
 static void model_run(struct harness *h, uint64_t with_seed)
 {
 	uint64_t f[2] = { new_file(h, "a"), new_file(h, "b") };
@@ -698,6 +748,7 @@ static void model_run(struct harness *h, uint64_t with_seed)
 			step_read(h, i, f[i], MODEL_BYTES);
 		}
 		check_whole(h, i, f[i]);
+		step_trim(h, f);
 		check_blocks(h, f);
 	}
 	as_loop = false;
@@ -719,6 +770,7 @@ int main(void)
 		HARNESS_TEST(test_write_and_read),
 		HARNESS_TEST(test_block_sizes),
 		HARNESS_TEST(test_hole_at_the_end_is_zero),
+		HARNESS_TEST(test_shorter_then_trimmed),
 		HARNESS_TEST(test_huge_hole),
 		HARNESS_TEST(test_too_large),
 		cmocka_unit_test_setup_teardown(test_durable_view, harness_setup_rocks,
