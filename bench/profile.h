@@ -22,6 +22,7 @@ enum { PROFILE_NAME = 48, MIX_MAX = 8, ROLES_MAX = 3 };
 	X(block,      SIZE,  1 << 20, 1, 1ull << 26,  "bytes",   "bytes of one read or write of a streaming shape, multiple of 4 KiB") \
 	X(files,      COUNT, 0,       0, 1ull << 32,  "files",   "files that must exist for each client before the test starts") \
 	X(limit,      SIZE,  1 << 28, 1, 1ull << 44,  "bytes",   "a client of a streaming shape writes at most so much") \
+	X(count,      COUNT, 0,       0, 1ull << 32,  "ops",     "a client ends after so many operations; 0: with the time") \
 	X(fanout,     COUNT, 16,      1, 1 << 20,     "files",   "files in each directory of a tree") \
 	X(fsync,      FLAG,  0,       0, 1,           "",        "fsync each file before it is closed") \
 	X(dirs,       COUNT, 0,       0, 1 << 20,     "dirs",    "directories the clients are spread over; 0: one each, 1: one for all") \

@@ -94,6 +94,14 @@ static int lookup_missing_step(struct worker *w, struct cursor *c)
 	return must_fail(w, w->ops->lookup(w->session, w->set->dir, name, &st), -KILN_ENOENT);
 }
 
+static int getattr_step(struct worker *w, struct cursor *c)
+{
+	struct target_stat st;
+	int rc = w->ops->dir_stat(w->session, w->set->dir, &st);
+
+	return rc == 0 && !S_ISDIR(st.mode) ? -KILN_EVERIFY : rc;
+}
+
 static int unlink_step(struct worker *w, struct cursor *c)
 {
 	char name[NAME_CAP];
@@ -221,6 +229,8 @@ const struct shape shapes_names[] = {
 	{ "lookup", "stat an existing name", false, fill_some, lookup_step, NULL },
 	{ "lookup_missing", "stat a name that does not exist: must fail", false, NULL,
 	  lookup_missing_step, NULL },
+	{ "getattr", "ask for the attributes of a directory, past the caches above", false, NULL,
+	  getattr_step, NULL },
 	{ "unlink", "delete a file, oldest first", false, fill_some, unlink_step, NULL },
 	{ "unlink_missing", "delete a name that does not exist: must fail", false, NULL,
 	  unlink_missing_step, NULL },

@@ -80,6 +80,8 @@ struct target_ops {
 
 	int (*lookup)(struct target_session *s, struct target_dir at, const char *name,
 		      struct target_stat *out);
+	/* dir_stat: of an open directory, asking the file system, not a cache above it */
+	int (*dir_stat)(struct target_session *s, struct target_dir dir, struct target_stat *out);
 	int (*unlink)(struct target_session *s, struct target_dir at, const char *name);
 	int (*rename)(struct target_session *s, struct target_dir at, const char *from,
 		      const char *to);

@@ -218,6 +218,16 @@ static int dt_lookup(struct target_session *s, struct target_dir at, const char 
 	return 0;
 }
 
+static int dt_dir_stat(struct target_session *s, struct target_dir dir, struct target_stat *out)
+{
+	struct statx sx;
+
+	if (statx(fd_of(dir.h), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &sx) < 0)
+		return err_from_errno(errno);
+	*out = (struct target_stat){ sx.stx_size, sx.stx_mode, sx.stx_nlink };
+	return 0;
+}
+
 static int dt_unlink(struct target_session *s, struct target_dir at, const char *name)
 {
 	return from_rc(unlinkat(fd_of(at.h), name, 0));
@@ -342,6 +352,7 @@ const struct target_ops target_dir_ops = {
 	.write = dt_write,
 	.fsync = dt_fsync,
 	.lookup = dt_lookup,
+	.dir_stat = dt_dir_stat,
 	.unlink = dt_unlink,
 	.rename = dt_rename,
 	.link = dt_link,

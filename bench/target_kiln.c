@@ -281,6 +281,17 @@ static int kt_lookup(struct target_session *s, struct target_dir at, const char 
 	return 0;
 }
 
+static int kt_dir_stat(struct target_session *s, struct target_dir dir, struct target_stat *out)
+{
+	struct fuse_attr_out a;
+	int rc = kiln_getattr(of(s), dir.h, &a);
+
+	if (rc < 0)
+		return from(rc);
+	*out = (struct target_stat){ a.attr.size, a.attr.mode, a.attr.nlink };
+	return 0;
+}
+
 static int kt_unlink(struct target_session *s, struct target_dir at, const char *name)
 {
 	return from(kiln_unlink(of(s), at.h, name));
@@ -451,6 +462,7 @@ const struct target_ops target_kiln_ops = {
 	.write = kt_write,
 	.fsync = kt_fsync,
 	.lookup = kt_lookup,
+	.dir_stat = kt_dir_stat,
 	.unlink = kt_unlink,
 	.rename = kt_rename,
 	.link = kt_link,

@@ -109,6 +109,12 @@ static int nt_lookup(struct target_session *s, struct target_dir at, const char 
 	return nt_name(s, at, name);
 }
 
+static int nt_dir_stat(struct target_session *s, struct target_dir dir, struct target_stat *out)
+{
+	*out = (struct target_stat){ 0, S_IFDIR | 0755, 2 };
+	return 0;
+}
+
 static int nt_two_names(struct target_session *s, struct target_dir at, const char *from,
 			const char *to)
 {
@@ -178,6 +184,7 @@ const struct target_ops target_null_ops = {
 	.write = nt_write,
 	.fsync = nt_file,
 	.lookup = nt_lookup,
+	.dir_stat = nt_dir_stat,
 	.unlink = nt_name,
 	.rename = nt_two_names,
 	.link = nt_two_names,

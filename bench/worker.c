@@ -228,8 +228,9 @@ static int load(struct runner *r)
 	uint64_t begin = clock_mono(), now = begin, end = begin + r->side->time_ns;
 	uint64_t slot_ns = r->side->time_ns / SLOTS + 1;
 	unsigned total = weight_sum(r->w.role), idle = 0;
+	uint64_t left = r->w.role->count ? r->w.role->count : UINT64_MAX;
 
-	while (now < end && !atomic_load_explicit(&r->side->stop, memory_order_relaxed)) {
+	while (left > 0 && now < end && !atomic_load_explicit(&r->side->stop, memory_order_relaxed)) {
 		unsigned m = pick(r, total);
 		const struct shape *shape = r->w.role->mix[m].shape;
 		uint64_t before = now;
@@ -242,6 +243,7 @@ static int load(struct runner *r)
 		}
 		if (!r->w.done) {
 			record(&r->tally[m], now - before, now - begin, slot_ns, &r->w.bytes);
+			left--;
 			idle = 0;
 			continue;
 		}
