@@ -53,14 +53,12 @@ static CURL *new_request(const struct address *server, const char *method, const
 	return curl;
 }
 
-/* die_unreached: there was no answer at all. */
-static void __attribute__((noreturn)) die_unreached(CURL *curl, CURLcode code,
+/* die_unreached: there was no answer at all; eno: connect(2)'s, or 0. */
+static void __attribute__((noreturn)) die_unreached(CURLcode code, int eno,
 						    const struct address *server)
 {
 	char text[ADDRESS_TEXT];
-	long eno = 0;
 
-	curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &eno);
 	address_text(server, text);
 	if (code != CURLE_COULDNT_CONNECT)
 		cli_die(CLI_NO_SERVER, "the server at %s gave no answer: %s", text,
@@ -70,7 +68,7 @@ static void __attribute__((noreturn)) die_unreached(CURL *curl, CURLcode code,
 			"as root or as the server's user", server->path);
 	cli_die(CLI_NO_SERVER, "no server at %s (%s); start one with 'kiln serve DIR', or name "
 		"another with --server or KILN_SERVER", text,
-		eno ? strerror((int)eno) : curl_easy_strerror(code));
+		eno ? strerror(eno) : curl_easy_strerror(code));
 }
 
 static enum cli_exit exit_of_name(const char *name)
@@ -86,46 +84,49 @@ static void __attribute__((noreturn)) die_refused(long status, json_t *json)
 {
 	const json_t *error = json_object_get(json, "error");
 	const char *text = json_string_value(json_object_get(error, "text"));
-	const char *code = json_string_value(json_object_get(error, "code"));
+	enum cli_exit code = exit_of_name(json_string_value(json_object_get(error, "code")));
+	char said[1024];
 
-	if (!text)
+	snprintf(said, sizeof said, "%s", text ? text : "");
+	json_decref(json);
+	if (!*said)
 		cli_die(CLI_FAILED, "the server answered with HTTP status %ld", status);
-	cli_die(exit_of_name(code), "%s", text);
+	cli_die(code, "%s", said);
 }
 
-static long perform(CURL *curl, const struct address *server, json_t *body)
+/* perform: one exchange; *status is the answer's.  Takes body over. */
+static void perform(const struct address *server, const char *method, const char *path,
+		    json_t *body, struct answer *answer, long *status)
 {
 	char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
-	long status = 0;
-	CURLcode code;
+	CURL *curl = new_request(server, method, path, answer);
+	CURLcode code = CURLE_OUT_OF_MEMORY;
+	long eno = 0;
 
-	if (body && !text)
-		cli_die(CLI_FAILED, "%s", err_text(-KILN_ENOMEM));
 	if (text)
 		curl_easy_setopt(curl, CURLOPT_POSTFIELDS, text);
-	code = curl_easy_perform(curl);
-	if (code)
-		die_unreached(curl, code, server);
-	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+	if (text || !body)
+		code = curl_easy_perform(curl);
+	curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
+	curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &eno);
+	curl_easy_cleanup(curl);
+	json_decref(body);
 	free(text);
-	return status;
+	if (code)
+		die_unreached(code, (int)eno, server);
 }
 
 json_t *http_call(const struct address *server, const char *method, const char *path,
 		  json_t *body)
 {
 	struct answer answer = { 0 };
+	long status = 0;
 	json_t *json;
-	CURL *curl;
-	long status;
 
 	if (server->kind != ADDRESS_UNIX)
 		cli_die(CLI_USAGE, "a server is administered over its Unix socket only: name it with "
 			"--server unix:PATH");
-	curl = new_request(server, method, path, &answer);
-	status = perform(curl, server, body);
-	curl_easy_cleanup(curl);
-	json_decref(body);
+	perform(server, method, path, body, &answer, &status);
 	json = json_loadb(answer.text ? answer.text : "", answer.len, 0, NULL);
 	free(answer.text);
 	if (status / 100 != 2)
