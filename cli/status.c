@@ -67,13 +67,15 @@ static void print_commits(const json_t *commits)
 {
 	uint64_t applied = http_number(commits, "applied");
 	uint64_t durable = http_number(commits, "durable");
+	const json_t *sync = json_object_get(commits, "sync_ms");
+	const json_t *waiters = json_object_get(commits, "waiters");
 	char a[UNITS_TEXT], b[UNITS_TEXT];
 
-	printf("commits  %s syncs, %.2f ms each, %s waits (%.1f a sync); ",
-	       units_print_count(a, http_number(commits, "syncs")),
-	       http_real(commits, "sync_average_ms"),
+	printf("commits  %s syncs of %.2f ms (99 %% below %.2f) for %s answers (%.1f a sync, at most "
+	       "%.0f); ", units_print_count(a, http_number(commits, "syncs")),
+	       http_real(commits, "sync_average_ms"), http_real(sync, "p99"),
 	       units_print_count(b, http_number(commits, "waits")),
-	       http_real(commits, "waits_per_sync"));
+	       http_real(commits, "waits_per_sync"), http_real(waiters, "max"));
 	if (applied > durable)
 		printf("%s batches not yet durable\n", units_print_count(a, applied - durable));
 	else
