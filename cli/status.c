@@ -71,8 +71,8 @@ static void print_commits(const json_t *commits)
 	const json_t *waiters = json_object_get(commits, "waiters");
 	char a[UNITS_TEXT], b[UNITS_TEXT];
 
-	printf("commits  %s syncs of %.2f ms (99 %% below %.2f) for %s answers (%.1f a sync, at most "
-	       "%.0f); ", units_print_count(a, http_number(commits, "syncs")),
+	printf("commits  %s syncs of %.2f ms (99 %% below %.2f ms) for %s answers (%.1f each, at most "
+	       "%.0f);\n         ", units_print_count(a, http_number(commits, "syncs")),
 	       http_real(commits, "sync_average_ms"), http_real(sync, "p99"),
 	       units_print_count(b, http_number(commits, "waits")),
 	       http_real(commits, "waits_per_sync"), http_real(waiters, "max"));

@@ -67,7 +67,7 @@ expect_fail 1 . serve "$KILN_TMP/no/such/parent"
 expect_fail 1 . serve "$KILN_TMP/ready"
 expect_fail 1 'no socket' timeout -s KILL 20 "$KILN" serve "$DATA" --listen "unix:$KILN_TMP/ready"
 expect_fail 2 'rocksdb' serve "$DATA" --backend mem
-expect_fail 2 'layout' serve "$DATA" --layout split
+expect_fail 2 'layout' serve "$DATA" --layout single
 expect_fail 1 'log' serve "$DATA" --log "$KILN_TMP/no/such/log"
 mkdir "$KILN_TMP/tiny"
 mount -t tmpfs -o size=512k none "$KILN_TMP/tiny"
