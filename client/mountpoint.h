@@ -26,6 +26,10 @@ int mountpoint_attach(const char *real, const char *source, const struct mount_o
 /* mountpoint_find: the topmost mount on an absolute path; false if there is none. */
 bool mountpoint_find(const char *real, struct mountpoint *out);
 
+/* mountpoint_readahead: lets the kernel read further ahead than its 128 KiB, once the mount has
+ * answered (INIT sets it back); root's mounts only, for others nothing happens. */
+void mountpoint_readahead(const char *real);
+
 enum { DETACH_FORCE = 1, DETACH_LAZY = 2 };
 /* mountpoint_detach: -KILN_EVOLBUSY if files are open there, EACCES, ENOENT (not a kiln mount),
  * ESYS; with a sentence in why.  Force ends the connection first, so that nothing can hang. */

@@ -4,6 +4,8 @@ setup
 shown() { grep " $MNT fuse.kiln " /proc/mounts; }
 expect_eq "$(df --output=source "$MNT" | tail -n 1)" kiln:v
 ! shown | grep -Eq 'nosuid|nodev|noexec' || fail "unasked for: $(shown)"
+bdi=/sys/class/bdi/$(mountpoint -d "$MNT")/read_ahead_kb
+[ ! -w "$bdi" ] || expect_eq "$(cat "$bdi")" 512 "read-ahead"
 expect_fail 5 'already' "$KILN" mount v "$MNT"
 umount_volume "$MNT"
 
