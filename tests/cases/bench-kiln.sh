@@ -12,7 +12,7 @@ for t in d["tests"]:
     assert t["status"] == "ok", (t["suite"], t["test"], t["why"])
 PY
 "$BENCH" run --quiet --budget 2s --procs 2 --suite meta "kiln://$SOCK/v"
-expect_fail 3 'no such volume' "$BENCH" run "kiln://$SOCK/w"
+expect_fail 3 "no volume 'w'" "$BENCH" run "kiln://$SOCK/w"
 mount_volume v "$MNT"
 expect_eq "$(ls -A "$MNT")" "" "left behind"
 umount_volume "$MNT"
