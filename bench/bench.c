@@ -237,21 +237,13 @@ static void name_series(const struct test *t, struct result *out)
 		}
 }
 
-static void tally_fold(struct tally *into, const struct tally *from)
-{
-	hist_merge(&into->hist, &from->hist);
-	into->bytes += from->bytes;
-	for (unsigned i = 0; i < SLOTS; i++)
-		into->slots[i] += from->slots[i];
-}
-
 static int gather(struct runner *r, struct result *out)
 {
 	const struct role *role = r->w.role;
 	int rc = 0;
 
 	for (unsigned m = 1; role->total && m < role->n_mix; m++)
-		tally_fold(&r->tally[0], &r->tally[m]);
+		tally_merge(&r->tally[0], &r->tally[m]);
 	for (unsigned m = 0; rc == 0 && m < (role->total ? 1 : role->n_mix); m++)
 		rc = result_client(out, series_of(r->w.test, role, m), r->w.id, &r->tally[m]);
 	return rc;

@@ -140,28 +140,17 @@ static int fill_figure(struct figure *f, const json_t *sa, const json_t *sb, dou
 	return fill_groups(f, a, n, b, m, alpha);
 }
 
-/* Holm, then the three ways; the figures' order does not matter. */
+/* One look, so no alpha to spread over time: Holm, then the three ways. */
 static void decide(struct figure *f, size_t n, double alpha, double margin)
 {
-	double floor_p = 0;
-
-	for (size_t i = 0; i < n; i++)
-		f[i].p_adjusted = -1;
-	for (size_t rank = 0; rank < n; rank++) {
-		struct figure *least = NULL;
-
-		for (size_t i = 0; i < n; i++)
-			if (f[i].p_adjusted < 0 && (!least || f[i].p < least->p))
-				least = &f[i];
-		floor_p = fmax(floor_p, fmin(1, least->p * (double)(n - rank)));
-		least->p_adjusted = floor_p;
-		least->rejected = floor_p <= alpha;
-	}
-	for (size_t i = 0; i < n; i++)
+	stats_holm(f, n);
+	for (size_t i = 0; i < n; i++) {
+		f[i].rejected = f[i].p_adjusted <= alpha;
 		if (f[i].low > -margin && f[i].high < margin)
 			f[i].verdict = VERDICT_SAME;
 		else if (f[i].rejected && fabs(f[i].estimate) >= margin)
 			f[i].verdict = f[i].estimate > 0 ? VERDICT_FASTER : VERDICT_SLOWER;
+	}
 }
 
 static json_t *side_doc(const json_t *series)
@@ -341,38 +330,25 @@ static void shift_row(const struct shift *s, const json_t *docs, bool is_shift, 
 	fputc('\n', out);
 }
 
-/* Holm over the figures: ranks by p, quadratic and small. */
-static double holm(const struct shift *s, size_t n, size_t which)
-{
-	double worst = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		size_t below = 0;
-
-		if (s[i].p > s[which].p)
-			continue;
-		for (size_t k = 0; k < n; k++)
-			below += s[k].p < s[i].p || (s[k].p <= s[i].p && k < i);
-		worst = fmax(worst, fmin(1, s[i].p * (double)(n - below)));
-	}
-	return worst;
-}
-
 int compare_history(const json_t *docs, double alpha, double margin, FILE *out)
 {
 	const json_t *last = json_array_get(docs, json_array_size(docs) - 1);
 	const char *metric[SAMPLES_MAX];
 	size_t n = last ? common(last, last, metric, SAMPLES_MAX) : 1;
 	struct shift *s = calloc(n, sizeof *s);
-	int code = s ? 0 : -KILN_ENOMEM;
+	struct figure *f = calloc(n, sizeof *f);
+	int code = s && f ? 0 : -KILN_ENOMEM;
 
 	for (size_t i = 1; code == 0 && i < n; i++) {
 		s[i - 1].metric = metric[i];
 		code = fill_shift(&s[i - 1], docs);
+		f[i - 1].p = s[i - 1].p;
 	}
+	if (code == 0)
+		stats_holm(f, n - 1);
 	fprintf(out, "%zu results\n", json_array_size(docs));
 	for (size_t i = 0; code >= 0 && i + 1 < n; i++) {
-		bool is_shift = shifted(&s[i], holm(s, n - 1, i), alpha, margin);
+		bool is_shift = shifted(&s[i], f[i].p_adjusted, alpha, margin);
 
 		shift_row(&s[i], docs, is_shift, out);
 		if (is_shift && s[i].size < 0)
@@ -383,5 +359,6 @@ int compare_history(const json_t *docs, double alpha, double margin, FILE *out)
 		free(s[i].doc);
 	}
 	free(s);
+	free(f);
 	return code;
 }

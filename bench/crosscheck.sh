@@ -5,6 +5,7 @@
 #   bench/crosscheck.sh BUILD DIR [ROUNDS [SECONDS]]      prints Markdown; 7 rounds of 2 s each
 #
 # Debian: fio fsmark dbench.  Every round measures each pair side by side; the median ratio counts.
+# fio also tells the median time of an operation, which a busy machine disturbs less than the mean.
 set -eu
 BUILD=$1 DIR=$2 ROUNDS=${3:-7} SECS=${4:-2}
 BENCH=$BUILD/bench/kiln-bench
@@ -30,11 +31,15 @@ def fresh():
     os.mkdir(path)
     return path
 
+medians = [0, 0]  # of the last operations seen: ours, theirs; 0 where the other does not tell
+
 def ours(test, unit="rate"):
     # 0.72 of the budget is measured
     run(bench, "run", "--quiet", "--profile", "crosscheck", "--suite", "cross." + test,
         "--budget", str(secs / 0.72), "--json", tmp + "/r.json", fresh())
-    return json.load(open(tmp + "/r.json"))["tests"][0]["series"][0][unit]
+    series = json.load(open(tmp + "/r.json"))["tests"][0]["series"][0]
+    medians[0] = series["latency_ns"]["p50"]
+    return series[unit]
 
 def fs_mark(threads):
     # as many files as fit the time, at the rate just seen
@@ -45,7 +50,11 @@ def fs_mark(threads):
 
 def fio(*args):
     out = run("fio", "--name=f", "--directory=" + fresh(), "--output-format=json", *args)
-    return json.loads(out[out.index("{"):])["jobs"][0]
+    job = json.loads(out[out.index("{"):])["jobs"][0]
+    medians[1] = sum(job[k][l]["percentile"]["50.000000"] for k, l in
+                     (("read", "clat_ns"), ("write", "clat_ns"), ("sync", "lat_ns"))
+                     if "percentile" in job[k][l])
+    return job
 
 def fio_append():
     # a write and the fsync after it are one of our operations
@@ -88,24 +97,28 @@ pairs = [
     ("fio rewrite 1 MiB, cached", "rewrite", "bytes_per_s", lambda: fio_stream("write")),
     ("fio read 1 MiB, cached", "reread", "bytes_per_s", lambda: fio_stream("read")),
 ]
-rows = [([], [], []) for _ in pairs]
+rows = [([], [], [], []) for _ in pairs]
 for _ in range(rounds):
     for (name, test, unit, other), row in zip(pairs, rows):
         ours_last = ours(test, unit)
+        medians[1] = 0
         theirs = other()
         again = ours(test, unit)  # theirs stands between two of ours: drift cancels out
         mean = (ours_last * again) ** 0.5
         for column, value in zip(row, (mean, theirs, mean / theirs)):
             column.append(value)
+        if medians[1]:
+            row[3].append(medians[1] / medians[0])
 
 def median(x):
     x = sorted(x)
     return (x[(len(x) - 1) // 2] + x[len(x) // 2]) / 2
 
-print("| other program | kiln-bench test | kiln-bench | other | ratio | least .. most |")
-print("|---|---|--:|--:|--:|--:|")
-for (name, test, unit, _), (a, b, r) in zip(pairs, rows):
+print("| other program | kiln-bench test | kiln-bench | other | ratio | least .. most | ratio of medians |")
+print("|---|---|--:|--:|--:|--:|--:|")
+for (name, test, unit, _), (a, b, r, m) in zip(pairs, rows):
     scale, suffix = (1 << 20, " MiB/s") if unit == "bytes_per_s" else (1, "/s")
-    print("| %s | cross.%s | %.0f%s | %.0f%s | %.2f | %.2f .. %.2f |" % (
-        name, test, median(a) / scale, suffix, median(b) / scale, suffix, median(r), min(r), max(r)))
+    print("| %s | cross.%s | %.0f%s | %.0f%s | %.2f | %.2f .. %.2f | %s |" % (
+        name, test, median(a) / scale, suffix, median(b) / scale, suffix, median(r), min(r), max(r),
+        "%.2f" % median(m) if m else ""))
 PY

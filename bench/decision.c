@@ -53,20 +53,19 @@ static void reject(struct decision *d, const double *level)
 		f->rejected = true;
 }
 
-/* For the reader: the familywise level at which each would just be rejected at this look. */
-static void adjust(struct decision *d)
+/* The familywise level at which each would just be rejected. */
+void stats_holm(struct figure *figure, size_t n)
 {
 	double floor = 0;
-	size_t n = d->n_figures;
 
 	for (size_t i = 0; i < n; i++)
-		d->figure[i].p_adjusted = -1;
+		figure[i].p_adjusted = -1;
 	for (size_t rank = 0; rank < n; rank++) {
 		struct figure *least = NULL;
 
 		for (size_t i = 0; i < n; i++)
-			if (d->figure[i].p_adjusted < 0 && (!least || d->figure[i].p < least->p))
-				least = &d->figure[i];
+			if (figure[i].p_adjusted < 0 && (!least || figure[i].p < least->p))
+				least = &figure[i];
 		floor = fmax(floor, fmin(1, least->p * (double)(n - rank)));
 		least->p_adjusted = floor;
 	}
@@ -100,7 +99,7 @@ void decision_look(struct decision *d, double t)
 		stats_wilcoxon_interval(f->samples, f->n, interval, &f->low, &f->high);
 	}
 	reject(d, level);
-	adjust(d);
+	stats_holm(d->figure, d->n_figures);
 	for (size_t i = 0; i < d->n_figures; i++)
 		judge(d, &d->figure[i]);
 	free(level);

@@ -20,7 +20,7 @@ void result_free(struct result *r)
 	r->clients = NULL;
 }
 
-static void tally_merge(struct tally *into, const struct tally *from)
+void tally_merge(struct tally *into, const struct tally *from)
 {
 	hist_merge(&into->hist, &from->hist);
 	into->bytes += from->bytes;

@@ -41,6 +41,7 @@ struct result {
 
 int result_init(struct result *r);
 void result_free(struct result *r);
+void tally_merge(struct tally *into, const struct tally *from);
 /* result_client: adds one client's tally of a series. */
 int result_client(struct result *r, unsigned series, unsigned worker, const struct tally *t);
 /* result_pack and result_merge carry a result from rank to rank; the same build on both ends.

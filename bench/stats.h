@@ -55,6 +55,9 @@ struct figure {
 	enum verdict verdict;
 };
 
+/* stats_holm: p_adjusted of every figure from its p. */
+void stats_holm(struct figure *figure, size_t n);
+
 struct decision {
 	double alpha, margin; /* margin as log ratio */
 	struct figure *figure;
