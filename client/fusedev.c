@@ -30,10 +30,22 @@ bool fusedev_resend(int dev)
 
 void fusedev_fail(int dev, uint64_t unique, int eno)
 {
-	write_header(dev, unique & ~OPCODE_RESENT, -eno);
+	write_header(dev, unique, -eno);
 }
 
-void fusedev_fail_all(int dev, int eno, void *buf, size_t cap)
+static bool any(const struct fuse_in_header *h)
+{
+	return true;
+}
+
+static bool unrepeatable(const struct fuse_in_header *h)
+{
+	return h->unique & OPCODE_RESENT && !opcode_repeatable(h->opcode);
+}
+
+/* Takes the resent mark along: the kernel looks for the whole number. */
+static void fail_those(int dev, int eno, void *buf, size_t cap,
+		       bool (*wanted)(const struct fuse_in_header *h))
 {
 	struct fuse_in_header h;
 	ssize_t n;
@@ -42,7 +54,18 @@ void fusedev_fail_all(int dev, int eno, void *buf, size_t cap)
 		if (n < (ssize_t)sizeof h)
 			continue;
 		memcpy(&h, buf, sizeof h);
-		if (opcode_answered(h.opcode))
-			fusedev_fail(dev, h.unique, eno);
+		if (opcode_answered(h.opcode) && wanted(&h))
+			write_header(dev, h.unique, -eno);
 	}
+}
+
+void fusedev_fail_all(int dev, int eno, void *buf, size_t cap)
+{
+	fail_those(dev, eno, buf, cap, any);
+}
+
+void fusedev_fail_unrepeatable(int dev, int eno, void *buf, size_t cap)
+{
+	fail_those(dev, eno, buf, cap, unrepeatable);
+	fusedev_resend(dev);
 }

@@ -17,5 +17,8 @@ void fusedev_fail(int dev, uint64_t unique, int eno);
 /* fusedev_fail_all: reads everything that waits and fails it; buf holds cap bytes, enough for the
  * largest request. */
 void fusedev_fail_all(int dev, int eno, void *buf, size_t cap);
+/* fusedev_fail_unrepeatable: the same for those marked as resent whose repetition could do harm; the
+ * others go back into the kernel's queue. */
+void fusedev_fail_unrepeatable(int dev, int eno, void *buf, size_t cap);
 
 #endif

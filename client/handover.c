@@ -14,6 +14,7 @@
 #include "client/opcode.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -72,14 +73,15 @@ static bool pause_ms(int dev, int ms)
 	return poll(&p, 1, ms) > 0;
 }
 
-static void fail_waiting(int dev)
+static void fail_waiting(int dev, void (*fail)(int dev, int eno, void *buf, size_t cap))
 {
 	void *buf = mmap(NULL, REQUEST_MAX, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
 
 	if (buf == MAP_FAILED)
 		return;
-	fusedev_fail_all(dev, EIO, buf, REQUEST_MAX);
+	fcntl(dev, F_SETFL, O_NONBLOCK); /* a flag shared with the server that is gone */
+	fail(dev, EIO, buf, REQUEST_MAX);
 	munmap(buf, REQUEST_MAX);
 }
 
@@ -100,7 +102,7 @@ static int come_back(struct csession *s, int dev, unsigned soft_seconds)
 		last = conn;
 		/* a volume that has been deleted does not come back */
 		if (conn == -KILN_ENOVOLUME || clock_mono() > deadline)
-			fail_waiting(dev);
+			fail_waiting(dev, fusedev_fail_all);
 	}
 }
 
@@ -118,7 +120,10 @@ int handover_run(struct csession *s, int conn, int dev, unsigned soft_seconds)
 		conn = come_back(s, dev, soft_seconds);
 		if (conn < 0)
 			break;
-		log_info("the server is back%s", s->known ? "" : ", and does not know this mount");
+		log_info("the server is back%s", s->known ? "" : " and does not know this mount");
+		/* Nobody can tell any more what it has carried out. */
+		if (!s->known)
+			fail_waiting(dev, fusedev_fail_unrepeatable);
 	}
 	close(dev);
 	return 0;
