@@ -68,7 +68,7 @@ static double nice_step(double range, double n)
 
 /* -- effects with intervals ----------------------------------------------------------------- */
 
-enum { ROW = 24, LABEL = 230, PLOT = 420, WIDE = 900, TOP = 34 };
+enum { ROW = 24, LABEL = 222, PLOT = 416, WIDE = 900, TOP = 34 };
 
 /* Wide enough for the estimates and the margin, but not for intervals without bound. */
 static double effect_limit(const json_t *doc, double margin)
@@ -122,7 +122,7 @@ static void effect_row(FILE *out, const json_t *f, const struct axis *x, double 
 	render_interval(f, interval, sizeof interval);
 	snprintf(words, sizeof words, "%+.1f %%  (%s)", percent(doc_number(f, "estimate")), interval);
 	text(out, "value", LABEL + PLOT + 16, y + 4, words);
-	text(out, class, WIDE - 62, y + 4, doc_text(f, "verdict"));
+	text(out, class, WIDE - 74, y + 4, doc_text(f, "verdict"));
 }
 
 void plot_effects(const json_t *doc, FILE *out)

@@ -92,6 +92,15 @@ static void cell(FILE *out, const char *class, const char *text)
 	fprintf(out, "</td>");
 }
 
+static void count_cell(FILE *out, double n)
+{
+	char text[32] = "";
+
+	if (n >= 0)
+		snprintf(text, sizeof text, n < 10 ? "%.2f" : "%.0f", n);
+	cell(out, "", text);
+}
+
 static void fact(FILE *out, const char *name, const char *text)
 {
 	if (!*text)
@@ -206,6 +215,35 @@ static void trial_table(const json_t *doc, FILE *out)
 	fprintf(out, "</table></div>\n");
 }
 
+/* The counters that the system gave, per operation, A and B side by side. */
+static void trial_counters(const json_t *doc, FILE *out)
+{
+	static const struct {
+		const char *key, *title;
+	} columns[] = { { "user_ns", "user ns" }, { "system_ns", "system ns" },
+			{ "switches", "switches" }, { "server_ns", "server ns" },
+			{ "device_bytes", "device bytes" }, { "device_flushes", "flushes" } };
+	static const char *const sides[] = { "a", "b" };
+	const json_t *f, *v;
+	size_t i;
+
+	fprintf(out, "<h2>Counters per operation</h2><div class=\"tablebox\"><table><tr><th>test</th>");
+	for (size_t c = 0; c < sizeof columns / sizeof columns[0]; c++)
+		fprintf(out, "<th>%s A</th><th>B</th>", columns[c].title);
+	fprintf(out, "</tr>\n");
+	json_array_foreach(json_object_get(doc, "figures"), i, f) {
+		fprintf(out, "<tr>");
+		cell(out, "l", doc_text(f, "metric"));
+		for (size_t c = 0; c < 2 * sizeof columns / sizeof columns[0]; c++) {
+			v = json_object_get(json_object_get(json_object_get(f, sides[c % 2]), "per_op"),
+					    columns[c / 2].key);
+			count_cell(out, json_is_number(v) ? json_number_value(v) : -1);
+		}
+		fprintf(out, "</tr>\n");
+	}
+	fprintf(out, "</table></div>\n");
+}
+
 static void trial_distributions(const json_t *doc, FILE *out)
 {
 	const json_t *f;
@@ -232,6 +270,7 @@ static void trial_page(const json_t *doc, FILE *out)
 	plot_blocks(doc, out);
 	trial_distributions(doc, out);
 	trial_table(doc, out);
+	trial_counters(doc, out);
 }
 
 /* -- a run ---------------------------------------------------------------------------------- */
@@ -253,6 +292,10 @@ static void run_row(FILE *out, const json_t *test, const json_t *s)
 	if (doc_number(s, "bytes_per_s") > 0)
 		snprintf(text, sizeof text, "%.4g", doc_number(s, "bytes_per_s") / (1 << 20));
 	cell(out, "", text);
+	render_duration(render_per_op(test, "user_ns") + render_per_op(test, "system_ns"), text);
+	cell(out, "", text);
+	count_cell(out, render_per_op(test, "switches"));
+	count_cell(out, render_per_op(test, "device_flushes"));
 	cell(out, doc_text(test, "status"), doc_text(test, "status"));
 	fprintf(out, "</tr>\n");
 }
@@ -263,7 +306,8 @@ static void run_table(const json_t *doc, FILE *out)
 	size_t i, k;
 
 	fprintf(out, "<h2>All tests</h2><div class=\"tablebox\"><table><tr><th>test</th><th>per s</th>"
-		     "<th>mean</th><th>p50</th><th>p99</th><th>max</th><th>MiB/s</th><th>status</th>"
+		     "<th>mean</th><th>p50</th><th>p99</th><th>max</th><th>MiB/s</th><th>cpu/op</th>"
+		     "<th>switches/op</th><th>flushes/op</th><th>status</th>"
 		     "</tr>\n");
 	json_array_foreach(json_object_get(doc, "tests"), i, test) {
 		json_array_foreach(json_object_get(test, "series"), k, s)
@@ -272,7 +316,7 @@ static void run_table(const json_t *doc, FILE *out)
 			continue;
 		fprintf(out, "<tr>");
 		cell(out, "l", doc_text(test, "test"));
-		fprintf(out, "<td class=\"wrap\" colspan=\"6\">");
+		fprintf(out, "<td class=\"wrap\" colspan=\"9\">");
 		words(out, doc_text(test, "why"));
 		fprintf(out, "</td>");
 		cell(out, doc_text(test, "status"), doc_text(test, "status"));

@@ -35,6 +35,17 @@ void render_rate(double per_s, char out[16])
 		snprintf(out, 16, "%.2f", per_s);
 }
 
+double render_per_op(const json_t *test, const char *counter)
+{
+	const json_t *value = json_object_get(json_object_get(test, "counters"), counter), *s;
+	double ops = 0;
+	size_t i;
+
+	json_array_foreach(json_object_get(test, "series"), i, s)
+		ops += doc_number(s, "ops");
+	return json_is_number(value) && ops > 0 ? json_number_value(value) / ops : -1;
+}
+
 static bool utf8(void)
 {
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -58,6 +69,23 @@ static void bar(double rate, char out[BAR * 3 + 1])
 		strcat(out, " ");
 }
 
+/* Flushes and the server's processor time per operation, where there are any. */
+static size_t counters_note(const json_t *test, char *out, size_t cap)
+{
+	double flushes = render_per_op(test, "device_flushes");
+	double server = render_per_op(test, "server_ns");
+	char t[16];
+	size_t n = 0;
+
+	if (flushes >= 0.05)
+		n += (size_t)snprintf(out, cap, " %.2f flushes", flushes);
+	if (server > 0) {
+		render_duration(server, t);
+		n += (size_t)snprintf(out + n, cap - n, " server %s", t);
+	}
+	return n;
+}
+
 static void note(const json_t *test, const json_t *s, double first_rate, char *out, size_t cap)
 {
 	double bytes = doc_number(s, "bytes_per_s"), trend = doc_number(s, "last_to_first");
@@ -70,21 +98,25 @@ static void note(const json_t *test, const json_t *s, double first_rate, char *o
 		n += (size_t)snprintf(out + n, cap - n, " last/first %.2f", trend);
 	if (json_is_true(json_object_get(test, "scale")) && first_rate > 0)
 		n += (size_t)snprintf(out + n, cap - n, " x%.2f", doc_number(s, "rate") / first_rate);
+	n += counters_note(test, out + n, cap - n);
 	if (*doc_text(test, "why"))
 		snprintf(out + n, cap - n, " (%s)", doc_text(test, "why"));
 }
 
-static void row(FILE *out, const char *name, double rate, const json_t *lat, const char *notes)
+static void row(FILE *out, const char *name, double rate, const json_t *lat, double cpu_ns,
+		const char *notes)
 {
-	char bars[BAR * 3 + 1], per_s[16], t[4][16];
+	char bars[BAR * 3 + 1], per_s[16], t[4][16], cpu[16] = "";
 	static const char *const keys[] = { "mean", "p50", "p99", "max" };
 
 	bar(rate, bars);
 	render_rate(rate, per_s);
 	for (unsigned i = 0; i < 4; i++)
 		render_duration(doc_number(lat, keys[i]), t[i]);
-	fprintf(out, "  %-26.26s %s %9s %9s %9s %9s %9s %s\n", name, bars, per_s, t[0], t[1], t[2],
-		t[3], notes);
+	if (cpu_ns >= 0)
+		render_duration(cpu_ns, cpu);
+	fprintf(out, "  %-26.26s %s %8s %8s %8s %8s %8s %8s %s\n", name, bars, per_s, t[0], t[1], t[2],
+		t[3], cpu, notes);
 }
 
 static void client_rows(FILE *out, const json_t *s)
@@ -124,7 +156,7 @@ static void test_rows(FILE *out, const json_t *test, double *first_rate, bool pe
 			*first_rate = doc_number(s, "rate");
 		note(test, s, *first_rate, notes, sizeof notes);
 		row(out, short_name(s), doc_number(s, "rate"), json_object_get(s, "latency_ns"),
-		    notes);
+		    render_per_op(test, "user_ns") + render_per_op(test, "system_ns"), notes);
 		if (per_client)
 			client_rows(out, s);
 	}
@@ -162,8 +194,8 @@ static void run_table(const json_t *doc, FILE *out, bool per_client)
 	const json_t *test;
 	size_t i;
 
-	fprintf(out, "  %-26s %-12s %9s %9s %9s %9s %9s\n", "", "10..10M/s", "per s", "mean", "p50",
-		"p99", "max");
+	fprintf(out, "  %-26s %-12s %8s %8s %8s %8s %8s %8s\n", "", "10..10M/s", "per s", "mean", "p50",
+		"p99", "max", "cpu/op");
 	json_array_foreach(json_object_get(doc, "tests"), i, test) {
 		if (strcmp(suite, doc_text(test, "suite")) != 0) {
 			suite = doc_text(test, "suite");
