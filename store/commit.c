@@ -231,7 +231,8 @@ static int sync_store(struct committer *c, const struct wait_list *list, bool *n
 	if (!durable_wanted(c->view))
 		return sync_plain(c);
 	err = sync_with_view(c, wanted);
-	__atomic_store_n(&c->has_view, !err, __ATOMIC_RELEASE);
+	if (!err) /* a failure leaves the view there is, and what was durable stays so */
+		__atomic_store_n(&c->has_view, true, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -250,16 +251,28 @@ static void call_back(struct committer *c, struct wait_list *list, int err)
 	}
 }
 
-/* pull_durable: those who parked during the round but applied before its sync need no other. */
-static void pull_durable(struct committer *c, struct wait_list *to)
+/* settled: true, with *err, if there is nothing to wait for. */
+static bool settled(const struct committer *c, const struct commit_wait *w, int *err)
+{
+	*err = 0;
+	if (is_durable(c, w))
+		return true;
+	*err = __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE);
+	return *err != 0;
+}
+
+/* pull_settled: those who parked during the round, in `from`, and need no other: their change was
+ * applied before its sync, or it has failed.  Nobody may come to begin another round. */
+static void pull_settled(struct committer *c, struct wait_list *from, struct wait_list *to)
 {
 	struct wait_list all;
+	int err;
 
 	lock_assert_held(&c->lock);
-	list_move(&c->waiting, &all);
+	list_move(from, &all);
 	for (struct commit_wait *w = all.first, *next; w; w = next) {
 		next = w->next;
-		list_add(is_durable(c, w) ? to : &c->waiting, w);
+		list_add(settled(c, w, &err) ? to : from, w);
 	}
 }
 
@@ -272,8 +285,10 @@ static int sync_all(struct committer *c, const struct wait_list *list, size_t *f
 	err = sync_files(c, list, files);
 	if (!err)
 		err = sync_store(c, list, synced);
-	if (err)
+	if (err) {
+		kv_break(c->kv, "a commit has failed"); /* want of memory, if it is not broken yet */
 		__atomic_store_n(&c->failed, -KILN_EBADSTORE, __ATOMIC_RELEASE);
+	}
 	return err;
 }
 
@@ -360,14 +375,15 @@ static void one_round(struct committer *c)
 	err = sync_all(c, &list, &files, &synced);
 
 	lock_take(&c->lock);
-	pull_durable(c, &late);
+	pull_settled(c, &c->waiting, &late);
+	pull_settled(c, &c->lazy, &late);
 	note_round(c, &list, &late, synced, files, clock_mono() - begun, waited);
 	lock_give(&c->lock);
 
 	log_debug(commit, "durable %llu, files %zu, %s", (unsigned long long)commit_durable(c),
 		  files, err_text(err));
 	call_back(c, &list, err);
-	call_back(c, &late, 0);
+	call_back(c, &late, __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE));
 	lock_take(&c->lock);
 }
 
@@ -473,16 +489,6 @@ void commit_applied(struct committer *c, uint64_t seq)
 		c->dirty_since_ns = clock_mono();
 		cond_signal(&c->wake);
 	}
-}
-
-/* settled: true, with *err, if there is nothing to wait for. */
-static bool settled(const struct committer *c, const struct commit_wait *w, int *err)
-{
-	*err = 0;
-	if (is_durable(c, w))
-		return true;
-	*err = __atomic_load_n(&c->failed, __ATOMIC_ACQUIRE);
-	return *err != 0;
 }
 
 /* join: wakes the committer if it sleeps for want of waiters, or if w is the last of those it

@@ -27,7 +27,7 @@ struct commit_wait {
 	struct data_id data;        /* file to sync first; handle 0: none */
 	bool data_maybe;            /* ... if it is there, which would be news: see data_unsynced */
 	bool all_data;              /* sync every data file of the store first (syncfs) */
-	bool lazy;                  /* starts no round: the next one will do */
+	bool lazy;                  /* starts no round: the one under way or the next will do */
 	unsigned together;          /* set before done: how many the same round calls back */
 	/* done: on the committer's thread, or on the caller's inside commit_wait if nothing was
 	 * left to do; must not block.  err: 0, or -KILN_EBADSTORE / -KILN_EIO. */

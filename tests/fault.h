@@ -26,6 +26,7 @@ void fault_disk_crash(struct fault_disk *f);
 struct kv *fault_kv_wrap(struct kv *inner);
 void fault_kv_fail_apply(struct kv *twin, unsigned nth, int err);
 void fault_kv_fail_sync(struct kv *twin, unsigned nth, int err);
+void fault_kv_fail_view(struct kv *twin, unsigned nth); /* as without memory */
 unsigned fault_kv_syncs(const struct kv *twin); /* begun so far */
 /* fault_kv_hold: syncs wait from now on; fault_kv_go: let them go on, all. */
 void fault_kv_hold(struct kv *twin);

@@ -11,6 +11,7 @@ struct fault_kv {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	unsigned apply_in, sync_in, syncs; /* [mutex] */
+	unsigned view_in;                  /* [mutex] */
 	int apply_err, sync_err;           /* [mutex] */
 	bool held;                         /* [mutex] */
 };
@@ -86,7 +87,13 @@ static int twin_sync(struct kv *kv)
 
 static struct kv_view *twin_view_new(struct kv *kv)
 {
-	return kv_view_new(fault_of(kv)->inner);
+	struct fault_kv *f = fault_of(kv);
+	bool fails;
+
+	pthread_mutex_lock(&f->mutex);
+	fails = f->view_in && --f->view_in == 0;
+	pthread_mutex_unlock(&f->mutex);
+	return fails ? NULL : kv_view_new(f->inner);
 }
 
 static void twin_view_free(struct kv *kv, struct kv_view *view)
@@ -143,6 +150,15 @@ void fault_kv_fail_sync(struct kv *twin, unsigned nth, int err)
 	pthread_mutex_lock(&f->mutex);
 	f->sync_in = nth;
 	f->sync_err = err;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_kv_fail_view(struct kv *twin, unsigned nth)
+{
+	struct fault_kv *f = fault_of(twin);
+
+	pthread_mutex_lock(&f->mutex);
+	f->view_in = nth;
 	pthread_mutex_unlock(&f->mutex);
 }
 

@@ -186,6 +186,87 @@ static void a_failed_sync_reaches_every_waiter(void **state)
 	assert_int_equal(fault_kv_syncs(f->kv), 2); /* never tried again */
 }
 
+static void park_lazy(struct fixture *f, struct waiter *w, uint64_t seq)
+{
+	*w = (struct waiter){ .wait = { .seq = seq, .lazy = true, .done = done } };
+	commit_wait(f->c, &w->wait);
+}
+
+/* The store may be idle for ever afterwards: no other round would come. */
+static void a_round_serves_lazy_waiters_that_come_late(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t early = apply(f);
+	struct waiter first, lazy;
+
+	fault_kv_hold(f->kv);
+	park(f, &first, apply(f));
+	fault_kv_await_sync(f->kv, 1);
+	park_lazy(f, &lazy, early);
+	assert_int_equal(lazy.calls, 0);
+	fault_kv_go(f->kv);
+	await_calls(2);
+	assert_int_equal(lazy.err, 0);
+	assert_int_equal(fault_kv_syncs(f->kv), 1);
+}
+
+static void a_failed_sync_reaches_lazy_waiters(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter first, lazy;
+
+	fault_kv_hold(f->kv);
+	fault_kv_fail_sync(f->kv, 1, -KILN_EIO);
+	park(f, &first, apply(f));
+	fault_kv_await_sync(f->kv, 1);
+	park_lazy(f, &lazy, apply(f));
+	fault_kv_go(f->kv);
+	await_calls(2);
+	assert_int_equal(lazy.err, -KILN_EBADSTORE);
+}
+
+static void want_view(struct fixture *f)
+{
+	struct waiter w;
+
+	durable_want(commit_view(f->c));
+	park(f, &w, 0); /* nothing is durable before there is a view */
+	await_calls(1);
+	assert_int_equal(w.err, 0);
+}
+
+static void what_was_durable_in_a_view_stays_so(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter old, failed, again;
+	uint64_t seq;
+
+	want_view(f);
+	seq = apply(f);
+	park(f, &old, seq);
+	await_calls(2);
+	fault_kv_fail_sync(f->kv, 1, -KILN_EIO);
+	park(f, &failed, apply(f));
+	await_calls(3);
+	assert_int_equal(failed.err, -KILN_EIO);
+	park(f, &again, seq);
+	assert_int_equal(again.calls, 1);
+	assert_int_equal(again.err, 0);
+}
+
+static void a_view_that_cannot_be_taken_breaks_the_store(void **state)
+{
+	struct fixture *f = *state;
+	struct waiter w;
+
+	want_view(f);
+	fault_kv_fail_view(f->kv, 1);
+	park(f, &w, apply(f));
+	await_calls(2);
+	assert_int_equal(w.err, -KILN_ENOMEM);
+	assert_non_null(kv_broken(f->kv)); /* takes no change that it will not commit */
+}
+
 static void data_files_are_synced_first(void **state)
 {
 	struct fixture *f = *state;
@@ -337,6 +418,10 @@ int main(void)
 		TEST(one_sync_serves_all_who_wait),
 		TEST(a_late_waiter_needs_no_second_sync),
 		TEST(a_failed_sync_reaches_every_waiter),
+		TEST(a_round_serves_lazy_waiters_that_come_late),
+		TEST(a_failed_sync_reaches_lazy_waiters),
+		TEST(what_was_durable_in_a_view_stays_so),
+		TEST(a_view_that_cannot_be_taken_breaks_the_store),
 		TEST(data_files_are_synced_first),
 		TEST(a_failed_data_sync_breaks_the_store),
 		TEST(what_nobody_waits_for_is_committed_too),
