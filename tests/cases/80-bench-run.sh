@@ -8,7 +8,7 @@ mkdir "$KILN_TMP/d" "$KILN_TMP/e"
 expect_eq "$(ls -A "$KILN_TMP/d")" "" "left behind"
 "$BENCH" run --quiet --budget 4s --procs 3 --suite meta,load,create --json "$KILN_TMP/p.json" \
 	"$KILN_TMP/d" "$KILN_TMP/e"
-expect_eq "$(ls -A "$KILN_TMP/d" "$KILN_TMP/e" | grep kiln-bench || true)" "" "left behind"
+expect_eq "$(find "$KILN_TMP/d" "$KILN_TMP/e" -name "*kiln-bench*")" "" "left behind"
 python3 - "$KILN_TMP/r.json" "$KILN_TMP/p.json" <<'PY'
 import json, sys
 one, three = (json.load(open(p)) for p in sys.argv[1:])
