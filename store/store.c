@@ -98,7 +98,7 @@ static int open_parts(struct store *s, const struct store_options *o, bool fresh
 {
 	int err = check_space(s, why);
 
-	if (!err)
+	if (!err && !s->kv)
 		err = open_kv(s, o, fresh, why);
 	if (!err)
 		err = open_data(s, o, why);
@@ -132,8 +132,11 @@ int store_open(const char *dir, const struct store_options *options, struct stor
 	int err;
 
 	*why = NULL;
-	if (!s)
+	if (!s) {
+		kv_close(options->kv);
 		return -KILN_ENOMEM;
+	}
+	s->kv = options->kv;
 	s->dir_fd = s->lock_fd = -1;
 	s->dir = strdup(dir);
 	err = s->dir ? open_format(s, options, &fresh, why) : -KILN_ENOMEM;

@@ -19,6 +19,8 @@ struct store_options {
 	uint64_t cache_bytes, buffer_bytes;
 	struct commit_options commit;
 	const struct disk *disk;      /* NULL: disk_real */
+	struct kv *kv;                /* NULL: what lies in DIR/db; else in its place, for tests:
+					 store_open takes it over, whatever it returns */
 	bool create;                  /* make DIR if it is missing or empty */
 };
 

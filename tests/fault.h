@@ -19,7 +19,13 @@ const struct disk *fault_disk(struct fault_disk *f);
 void fault_disk_fail(struct fault_disk *f, enum fault_call call, unsigned nth, int err);
 void fault_disk_slow(struct fault_disk *f, uint64_t sync_ns);
 unsigned fault_disk_count(const struct fault_disk *f, enum fault_call call);
-/* fault_disk_crash: the power goes: unsynced bytes become what they were, unsynced names go. */
+/* fault_disk_hold: syncs wait from now on, and nothing becomes durable; fault_disk_go: let them go
+ * on.  fault_disk_fail_syncs: they fail from now on, those held too. */
+void fault_disk_hold(struct fault_disk *f);
+void fault_disk_go(struct fault_disk *f);
+void fault_disk_fail_syncs(struct fault_disk *f);
+/* fault_disk_crash: the power goes: unsynced bytes become what they were, unsynced names go; it
+ * comes back: syncs work again. */
 void fault_disk_crash(struct fault_disk *f);
 
 /* fault_kv_wrap: owns inner from now on; kv_close closes both. */

@@ -18,6 +18,7 @@ struct loss {
 	dev_t dev;
 	ino_t ino;       /* the file, or the directory */
 	int fd;          /* own duplicate */
+	uint64_t number; /* counted up */
 	bool new_name;
 	uint64_t offset;
 	size_t len;
@@ -27,7 +28,10 @@ struct loss {
 struct fault_disk {
 	struct disk disk;
 	pthread_mutex_t mutex;
-	struct loss *losses;
+	pthread_cond_t changed;
+	struct loss *losses;    /* [mutex] */
+	uint64_t last;          /* [mutex] number of the youngest loss */
+	bool held, failing;     /* [mutex] */
 	unsigned countdown[FAULT_CALLS], count[FAULT_CALLS];
 	int err[FAULT_CALLS];
 	uint64_t sync_ns;
@@ -63,6 +67,7 @@ static void remember(struct fault_disk *f, int fd, bool new_name, uint64_t offse
 			    .new_name = new_name, .offset = offset, .len = len };
 	memcpy(l->bytes, bytes, len);
 	pthread_mutex_lock(&f->mutex);
+	l->number = ++f->last;
 	l->next = f->losses;
 	f->losses = l;
 	pthread_mutex_unlock(&f->mutex);
@@ -127,40 +132,51 @@ static int fault_write(const struct disk *d, int fd, const void *buf, size_t len
 	return disk_real.write(&disk_real, fd, buf, len, offset, nowait, done);
 }
 
-static void keep(struct fault_disk *f, int fd)
+/* keep: what had been done to the file up to `last` is safe. */
+static void keep(struct fault_disk *f, int fd, uint64_t last)
 {
 	struct loss **at = &f->losses;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		abort();
-	pthread_mutex_lock(&f->mutex);
 	while (*at) {
 		struct loss *l = *at;
 
-		if (l->ino != st.st_ino || l->dev != st.st_dev) {
+		if (l->number > last || l->ino != st.st_ino || l->dev != st.st_dev) {
 			at = &l->next;
 			continue;
 		}
 		*at = l->next;
 		drop(l);
 	}
-	pthread_mutex_unlock(&f->mutex);
 }
 
+/* A sync covers what had been done before it began, and nothing if it does not return. */
 static int fault_sync(const struct disk *d, int fd)
 {
 	struct fault_disk *f = fault_of(d);
 	struct timespec ts = { .tv_sec = (time_t)(f->sync_ns / NS_PER_S),
 			       .tv_nsec = (long)(f->sync_ns % NS_PER_S) };
 	int err = hit(d, FAULT_SYNC);
+	uint64_t last;
 
+	pthread_mutex_lock(&f->mutex);
+	last = f->last;
+	pthread_mutex_unlock(&f->mutex);
 	if (f->sync_ns)
 		nanosleep(&ts, NULL);
-	if (err)
-		return err;
-	keep(f, fd);
-	return disk_real.sync(&disk_real, fd);
+	if (!err)
+		err = disk_real.sync(&disk_real, fd);
+	pthread_mutex_lock(&f->mutex);
+	while (f->held && !f->failing)
+		pthread_cond_wait(&f->changed, &f->mutex);
+	if (f->failing)
+		err = -KILN_EIO;
+	if (!err)
+		keep(f, fd, last);
+	pthread_mutex_unlock(&f->mutex);
+	return err;
 }
 
 static int fault_unlink(const struct disk *d, int dirfd, const char *path)
@@ -177,6 +193,7 @@ struct fault_disk *fault_disk_new(void)
 	if (!f)
 		abort();
 	pthread_mutex_init(&f->mutex, NULL);
+	pthread_cond_init(&f->changed, NULL);
 	f->disk = disk_real;
 	f->disk.open = fault_open;
 	f->disk.read = fault_read;
@@ -195,6 +212,7 @@ void fault_disk_free(struct fault_disk *f)
 		f->losses = l->next;
 		drop(l);
 	}
+	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);
 }
@@ -222,8 +240,32 @@ unsigned fault_disk_count(const struct fault_disk *f, enum fault_call call)
 	return __atomic_load_n(&f->count[call], __ATOMIC_ACQUIRE);
 }
 
+static void set(struct fault_disk *f, bool *flag, bool value)
+{
+	pthread_mutex_lock(&f->mutex);
+	*flag = value;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_disk_hold(struct fault_disk *f)
+{
+	set(f, &f->held, true);
+}
+
+void fault_disk_go(struct fault_disk *f)
+{
+	set(f, &f->held, false);
+}
+
+void fault_disk_fail_syncs(struct fault_disk *f)
+{
+	set(f, &f->failing, true);
+}
+
 void fault_disk_crash(struct fault_disk *f)
 {
+	f->held = f->failing = false;
 	while (f->losses) {
 		struct loss *l = f->losses;
 		char path[64];
