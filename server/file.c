@@ -23,9 +23,11 @@ int file_check(const struct inode *inode)
 	return S_ISDIR(inode->mode) ? -KILN_EISDIR : -KILN_EINVAL;
 }
 
-uint32_t file_open_flags(uint32_t flags, bool keep_cache)
+uint32_t file_open_flags(const struct volume *v, uint32_t flags, bool keep_cache)
 {
-	return (keep_cache ? FOPEN_KEEP_CACHE : 0) | (flags & O_APPEND ? FOPEN_DIRECT_IO : 0);
+	if (flags & O_APPEND || volume_cache_ns(v) == 0)
+		return FOPEN_DIRECT_IO;
+	return keep_cache ? FOPEN_KEEP_CACHE : 0;
 }
 
 int file_end(uint64_t offset, uint64_t len, uint64_t *end)

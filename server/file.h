@@ -39,8 +39,10 @@ struct data_id file_id(const struct request *req, const struct inode *inode);
 /* file_open_flags: FOPEN_xxx for an open with these O_xxx.  With O_APPEND the server decides where
  * a write goes, so a write must come whole: a kernel that goes through its page cache cuts it at
  * pages that it does not have.  Therefore such a descriptor bypasses the cache.  (O_APPEND set
- * later with fcntl appends too, but another client may come in between the pieces.) */
-uint32_t file_open_flags(uint32_t flags, bool keep_cache);
+ * later with fcntl appends too, but another client may come in between the pieces.)  So do all
+ * on a volume that wants no caching: to ask for the attributes before every read, as the kernel
+ * does with a validity of 0, is not enough when two clients write to one page at a time. */
+uint32_t file_open_flags(const struct volume *v, uint32_t flags, bool keep_cache);
 /* file_want_durable: the request is answered when the inode and its bytes are durable. */
 void file_want_durable(struct request *req, const struct inode *inode);
 /* file_kill_priv: takes security.capability away, with suidgid also the setuid bit, and the

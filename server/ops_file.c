@@ -22,7 +22,8 @@ static void reply_open(struct request *req, const struct inode *inode, uint32_t 
 
 	if ((flags & O_ACCMODE) == O_RDONLY)
 		out->fh = FH_READ_ONLY;
-	out->open_flags = file_open_flags(flags, volume_keep_cache(req->volume, req->session, inode));
+	out->open_flags = file_open_flags(req->volume, flags,
+					  volume_keep_cache(req->volume, req->session, inode));
 	req->record_handle = inode->handle;
 }
 

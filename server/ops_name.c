@@ -148,7 +148,7 @@ static void reply_create(struct request *req, const struct inode *inode, bool ke
 	const struct fuse_create_in *arg = req->arg;
 
 	entry_fill(req->volume, &request_out(req, create)->entry, inode);
-	req->out.create.open.open_flags = file_open_flags(arg->flags, keep_cache);
+	req->out.create.open.open_flags = file_open_flags(req->volume, arg->flags, keep_cache);
 	req->record_handle = inode->handle;
 }
 

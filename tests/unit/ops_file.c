@@ -339,6 +339,10 @@ static void test_open(void **state)
 	assert_int_equal(harness_read(h, op_open), 0);
 	assert_int_equal(h->req.out.open.fh, FH_READ_ONLY);
 	assert_int_equal(h->req.out.open.open_flags, FOPEN_KEEP_CACHE);
+	h->volume.cache_ns = 0;
+	harness_request(h, f, &arg, NULL, NULL);
+	assert_int_equal(harness_read(h, op_open), 0);
+	assert_int_equal(h->req.out.open.open_flags, FOPEN_DIRECT_IO);
 	harness_request(h, ROOT_HANDLE, &arg, NULL, NULL);
 	assert_int_equal(harness_read(h, op_open), -KILN_EISDIR);
 	assert_int_equal(harness_opens(h, ROOT_HANDLE), 0);
