@@ -21,7 +21,7 @@ struct loop {
 	struct worker worker;
 	pthread_t thread;
 	int epoll_fd, wake_fd;
-	void (*tick)(struct server *server); /* set before start of traffic */
+	void (*tick)(struct server *server); /* atomic: the loop runs when it is set */
 	uint64_t next_tick_ns;
 	struct epoll_event *batch;   /* loop thread: fetched events that have not been looked at */
 	int batch_len;
@@ -61,14 +61,15 @@ static void drain_wakeups(struct loop *l)
 
 static int tick_timeout(struct loop *l)
 {
+	void (*tick)(struct server *server) = __atomic_load_n(&l->tick, __ATOMIC_ACQUIRE);
 	uint64_t now;
 
-	if (!l->tick)
+	if (!tick)
 		return -1;
 	now = clock_mono();
 	if (now >= l->next_tick_ns) {
 		l->next_tick_ns = now + TICK_MS * NS_PER_MS;
-		l->tick(l->worker.server);
+		tick(l->worker.server);
 	}
 	return TICK_MS;
 }
@@ -216,7 +217,7 @@ void loop_post(struct loop *l, struct request *req)
 
 void loop_tick(struct loop *l, void (*fn)(struct server *server))
 {
-	l->tick = fn;
+	__atomic_store_n(&l->tick, fn, __ATOMIC_RELEASE);
 	wake(l);
 }
 
