@@ -1,7 +1,10 @@
 /* Who has what open, and what becomes of inodes without a name.
  *
- * One hash table a volume, an entry for each (inode, session); under the volume's lock. */
+ * One hash table a volume, an entry for each (inode, session); under the volume's lock.  Each
+ * entry has a record in memory that outlives a killed server (openfile.h), from which the next
+ * one fills its table. */
 #include "server/dispatch.h"
+#include "server/openfile.h"
 #include "server/ops.h"
 #include "server/schedule.h"
 #include "server/volume_inner.h"
@@ -72,26 +75,64 @@ static bool is_doomed(struct volume *v, uint64_t handle)
 	return false;
 }
 
-static int open_add(struct volume *v, struct session *s, uint64_t handle)
+static struct openfile *file_of(const struct volume *v)
+{
+	return v->server->openfile;
+}
+
+/* Without room for a record this session's opens are not known in full any more. */
+static uint32_t record_add(struct volume *v, struct session *s, uint64_t handle, uint64_t unique)
+{
+	uint32_t record = openfile_add(file_of(v), s->client, volume_brick(v), handle, unique);
+
+	if (record == OPENFILE_NONE) {
+		openfile_free(file_of(v), s->marker);
+		s->marker = OPENFILE_NONE;
+	}
+	return record;
+}
+
+static int entry_add(struct volume *v, struct session *s, uint64_t handle, unsigned count,
+		     uint32_t record)
 {
 	struct open_entry **link, *e;
 
-	if (is_doomed(v, handle))
-		return -KILN_ESTALE;
-	link = find_link(v, s, handle);
-	if (link) {
-		(*link)->count++;
-		return 0;
-	}
 	if (v->open_count >= v->open_buckets && !table_grow(v))
 		return -KILN_ENOMEM;
 	e = malloc(sizeof *e);
 	if (!e)
 		return -KILN_ENOMEM;
 	link = bucket_of(v, handle);
-	*e = (struct open_entry){ .next = *link, .session = s, .handle = handle, .count = 1 };
+	*e = (struct open_entry){ .next = *link, .session = s, .handle = handle, .count = count,
+				  .record = record };
 	*link = e;
 	v->open_count++;
+	return 0;
+}
+
+static int open_first(struct volume *v, struct session *s, uint64_t handle, uint64_t unique)
+{
+	uint32_t record = record_add(v, s, handle, unique);
+	int err = entry_add(v, s, handle, 1, record);
+
+	if (err)
+		openfile_free(file_of(v), record);
+	return err;
+}
+
+/* 1 if this very request had been counted before a restart. */
+static int open_add(struct volume *v, const struct request *req, uint64_t handle)
+{
+	struct open_entry **link = find_link(v, req->session, handle);
+
+	if (is_doomed(v, handle))
+		return -KILN_ESTALE;
+	if (!link)
+		return open_first(v, req->session, handle, req->in.unique);
+	if (req->resent && openfile_seen(file_of(v), (*link)->record, req->in.unique))
+		return 1;
+	(*link)->count++;
+	openfile_count(file_of(v), (*link)->record, (*link)->count, req->in.unique);
 	return 0;
 }
 
@@ -101,11 +142,11 @@ int open_take(struct request *req, uint64_t handle)
 	int err;
 
 	lock_take(&v->lock);
-	err = open_add(v, req->session, handle);
+	err = open_add(v, req, handle);
 	lock_give(&v->lock);
 	if (!err)
 		req->opened = handle;
-	return err;
+	return err < 0 ? err : 0;
 }
 
 /* --- orphans ------------------------------------------------------------------------------------ */
@@ -142,25 +183,101 @@ static void entry_remove(struct volume *v, struct open_entry **link)
 	struct open_entry *e = *link;
 
 	*link = e->next;
+	openfile_free(file_of(v), e->record);
 	free(e);
 	v->open_count--;
+}
+
+/* Says whether it was the last of an orphan. */
+static bool drop_one(struct volume *v, struct open_entry **link, uint64_t unique)
+{
+	struct open_entry *e = *link;
+	uint64_t handle = e->handle;
+
+	if (--e->count > 0) {
+		openfile_count(file_of(v), e->record, e->count, unique);
+		return false;
+	}
+	entry_remove(v, link);
+	return may_reap(v, find_orphan(v, handle));
 }
 
 void open_drop(struct session *s, uint64_t handle)
 {
 	struct volume *v = s->volume;
 	struct open_entry **link;
-	bool reap = false;
+	bool reap;
 
 	lock_take(&v->lock);
 	link = find_link(v, s, handle);
-	if (link && --(*link)->count == 0) {
-		entry_remove(v, link);
-		reap = may_reap(v, find_orphan(v, handle));
-	}
+	reap = link && drop_one(v, link, 0);
 	lock_give(&v->lock);
 	if (reap)
 		queue_reap(v, handle);
+}
+
+void open_release(struct request *req)
+{
+	struct volume *v = req->volume;
+	uint64_t unique = req->in.unique, handle = req->in.nodeid;
+	struct open_entry **link;
+	bool reap;
+
+	lock_take(&v->lock);
+	link = find_link(v, req->session, handle);
+	if (link && req->resent && openfile_seen(file_of(v), (*link)->record, unique))
+		link = NULL;
+	reap = link && drop_one(v, link, unique);
+	lock_give(&v->lock);
+	if (reap)
+		queue_reap(v, handle);
+}
+
+/* --- across restarts of the server --------------------------------------------------------------- */
+
+void opens_mark(struct session *s)
+{
+	s->marker = openfile_add(s->server->openfile, s->client, volume_brick(s->volume), 0, 0);
+}
+
+static struct session *session_of(struct volume *v, uint64_t client)
+{
+	struct session *s = v->sessions;
+
+	while (s && s->client != client)
+		s = s->next;
+	return s;
+}
+
+static void restore_marker(void *context, uint32_t record, uint64_t client, uint64_t handle,
+			   uint32_t count)
+{
+	struct volume *v = context;
+	struct session *s = session_of(v, client);
+
+	if (handle != 0 || !s || !s->recovered)
+		return;
+	s->recovered = false;
+	s->marker = record;
+	v->recovered--;
+}
+
+static void restore_open(void *context, uint32_t record, uint64_t client, uint64_t handle,
+			 uint32_t count)
+{
+	struct volume *v = context;
+	struct session *s = session_of(v, client);
+
+	if (handle == 0 ? s && s->marker == record : s && entry_add(v, s, handle, count, record) == 0)
+		return;
+	openfile_free(file_of(v), record); /* of a client that is no more */
+}
+
+void opens_restore(struct volume *v)
+{
+	lock_guard(&v->lock);
+	openfile_each(file_of(v), volume_brick(v), restore_marker, v);
+	openfile_each(file_of(v), volume_brick(v), restore_open, v);
 }
 
 static void let_go(struct orphan *o, struct session *s, unsigned holders)
@@ -219,6 +336,8 @@ void opens_drop_session(struct session *s)
 
 	lock_take(&v->lock);
 	drop_entries(v, s);
+	openfile_free(file_of(v), s->marker);
+	s->marker = OPENFILE_NONE;
 	for (struct orphan *o = v->orphans; o; o = o->next)
 		let_go(o, s, o->holder_count);
 	reap_collect(v, &list);

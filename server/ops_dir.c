@@ -220,6 +220,6 @@ int op_opendir(struct request *req)
 
 int op_releasedir(struct request *req)
 {
-	open_drop(req->session, req->in.nodeid);
+	open_release(req);
 	return 0;
 }

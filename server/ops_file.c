@@ -77,7 +77,7 @@ int op_release(struct request *req)
 
 	if (arg->release_flags & FUSE_RELEASE_FLOCK_UNLOCK)
 		drop_owner(req, arg->lock_owner, true);
-	open_drop(req->session, req->in.nodeid);
+	open_release(req);
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include "server/conn.h"
 #include "server/listen.h"
 #include "server/loop.h"
+#include "server/openfile.h"
 #include "server/pool.h"
 #include "server/session.h"
 #include "server/volumes.h"
@@ -74,6 +75,8 @@ int server_start(const struct server_options *options, struct server **out, char
 		return -KILN_ENOMEM;
 	}
 	err = store_open(options->dir, &options->store, &s->store, why);
+	if (!err)
+		err = openfile_start(options->dir, &s->openfile);
 	if (!err)
 		err = pool_start(s, s->options.readers, s->options.writers, &s->pool);
 	if (!err)
@@ -153,6 +156,7 @@ void server_stop(struct server *s)
 		loop_free(s->loops[i]);
 	if (s->pool)
 		pool_free(s->pool);
+	openfile_stop(s->openfile);
 	if (s->store)
 		store_close(s->store);
 	free(s->committer_stats);

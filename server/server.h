@@ -11,6 +11,7 @@
 struct admin;
 struct listener;
 struct loop;
+struct openfile;
 struct pool;
 struct volumes;
 struct worker_stats;
@@ -30,6 +31,7 @@ struct server_options {
 struct server {
 	struct server_options options;
 	struct store *store;
+	struct openfile *openfile;
 	struct pool *pool;
 	struct volumes *volumes;
 	struct loop *loops[LOOPS_MAX];

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
+#include "server/openfile.h"
 #include "server/ops.h"
 #include "server/schedule.h"
 #include "server/volume_inner.h"
@@ -73,6 +74,7 @@ static struct session *session_new(struct volume *v, uint64_t client, uint64_t s
 	s->secret = secret;
 	s->kind = kind;
 	s->away_since_ns = clock_mono();
+	s->marker = OPENFILE_NONE;
 	snprintf(s->host, sizeof s->host, "%s", host);
 	return s;
 }
@@ -326,14 +328,18 @@ static struct session *make_session(struct volume *v, const struct hello *h,
 		return NULL;
 	}
 	if (h->flags & HELLO_RESUME) {
-		/* unknown here (expired, or the volume's records were lost): its INIT is over all the
-		 * same, and what every kernel that can come back speaks is known */
+		/* not known here (expired, or the volume's records were lost): its INIT is over all
+		 * the same, and what every kernel that can come back speaks is known */
 		s->minor = FUSE_KERNEL_MINOR_VERSION;
 		s->max_write = WIRE_WRITE_MAX;
 		s->init_done = true;
+		s->recovered = true; /* so is not what it has open */
+	} else {
+		opens_mark(s);
 	}
 	if (link_new(s))
 		return s;
+	openfile_free(v->server->openfile, s->marker);
 	session_put(s);
 	refuse(verdict, ENOENT, GONE_TEXT);
 	return NULL;

@@ -249,6 +249,8 @@ static int load_records(struct volume *v)
 	v->shown = v->counters;
 	err = client_each(t, load_client, v);
 	if (!err)
+		opens_restore(v);
+	if (!err)
 		err = orphan_each(t, load_orphan, v);
 	if (!err)
 		err = locks_each(t, load_locks, v);

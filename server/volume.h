@@ -35,8 +35,10 @@ struct locktable *volume_locks(struct volume *v);
  * then fails, for whatever reason, the scheduler drops it again. */
 int open_take(struct request *req, uint64_t handle);
 /* open_drop: one less.  When it was the last of an orphan, the orphan's removal (op_reap) is
- * queued. */
+ * queued.  open_release: the same for RELEASE and RELEASEDIR of req's inode, at most once for
+ * each request. */
 void open_drop(struct session *s, uint64_t handle);
+void open_release(struct request *req);
 /* volume_doom [role]: true: nobody has handle open, and nobody can open it until this group is
  * applied: delete it now.  false: it is open somewhere: make it an orphan. */
 bool volume_doom(struct volume *v, uint64_t handle);

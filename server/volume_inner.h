@@ -23,10 +23,11 @@ struct open_entry {
 	struct session *session;
 	uint64_t handle;
 	unsigned count;
+	uint32_t record; /* server/openfile.h */
 };
 
-/* An orphan that may go once nobody has it open.  After a restart the server does not know what
- * the clients of before still hold, so each of those (recovered sessions) holds every orphan of
+/* An orphan that may go once nobody has it open.  After a reboot the server does not know what the
+ * clients of before still hold, so each of those (recovered sessions) holds every orphan of
  * before until its kernel forgets the inode or the session ends. */
 struct orphan {
 	struct orphan *next;
@@ -91,7 +92,7 @@ struct volume {
 	unsigned doomed_count, doomed_cap;   /* [lock] */
 	struct orphan *orphans;              /* [lock] */
 	unsigned orphan_count;               /* [lock] */
-	unsigned recovered;                  /* [lock] sessions from before the last load */
+	unsigned recovered;                  /* [lock] sessions whose opens are not known */
 	uint64_t boot_handle;                /* handles below are from before the load */
 
 	struct session *sessions;            /* [lock] */
@@ -115,6 +116,7 @@ struct session {
 	struct conn *conn;          /* [volume lock] current connection, no reference */
 	uint64_t away_since_ns;     /* [volume lock] when conn went away */
 	bool recovered;             /* [volume lock] from before the load: opens not known */
+	uint32_t marker;            /* [volume lock] server/openfile.h: they are all known */
 	bool dead;                  /* [atomic] ended: every operation gets ESTALE */
 	bool init_done;             /* [atomic] */
 	uint32_t minor, max_write, max_readahead; /* negotiated; set before init_done */
@@ -136,6 +138,8 @@ void volume_effects_done(struct volume *v, uint64_t seq, bool applied); /* [role
 int volume_load(struct volume *v, struct worker *w);  /* pool threads; waits if another loads */
 
 /* opens.c */
+void opens_mark(struct session *s);    /* a new session: all its opens will be known */
+void opens_restore(struct volume *v);  /* volume_load, after the sessions */
 void opens_drop_session(struct session *s);
 void opens_forget(struct session *s, uint64_t handle);
 bool opens_dooming(struct volume *v, uint64_t handle); /* volume_doom without its effect */

@@ -110,6 +110,11 @@ void open_drop(struct session *s, uint64_t handle)
 	v->state.open[i].orphan = false;
 }
 
+void open_release(struct request *req)
+{
+	open_drop(req->session, req->in.nodeid);
+}
+
 bool volume_doom(struct volume *v, uint64_t handle)
 {
 	size_t i = open_slot(v, handle);
