@@ -132,7 +132,7 @@ static bool judge(const struct experiment *e, const json_t *doc)
 static bool one_experiment(struct selftest *st, const struct experiment *e, double seconds)
 {
 	char budget[32], why[WHY_MAX];
-	const char *words[] = { "ab", "--quiet", "--profile", "selftest", "--slice", "0.03",
+	const char *words[] = { "ab", "--quiet", "--profile", "selftest", "--slice", "0.005",
 				"--margin", "2", "--budget", budget, "--json", st->out, st->dir,
 				st->dir, NULL };
 	json_t *doc;

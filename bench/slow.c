@@ -8,7 +8,7 @@
  *   CALL=PCT%     each CALL takes so much longer, in per cent of itself
  *   CALL=ERRNO    each CALL fails (ENOSPC, EIO, EPERM, EOPNOTSUPP, EROFS)
  * CALL is open, stat, unlink, mkdir, rename, link, symlink, read, write, fsync, fdatasync (fsync
- * means both), setxattr, getxattr, or all.
+ * means both), attr (modes and times), setxattr, getxattr, or all.
  *
  * Lengthening is by spinning up to 1 ms, as processor work would, and by sleeping above it, as
  * a device would.  The tables are written by kiln_slow_side and the constructor only, while no
@@ -27,7 +27,7 @@
 
 #define CALLS(X) \
 	X(open) X(stat) X(unlink) X(mkdir) X(rename) X(link) X(symlink) X(read) X(write) \
-	X(fsync) X(fdatasync) X(setxattr) X(getxattr)
+	X(fsync) X(fdatasync) X(attr) X(setxattr) X(getxattr)
 
 enum call {
 #define X(name) CALL_##name,
@@ -187,6 +187,9 @@ WRAP(int, mkdirat, mkdir, (int d, const char *n, mode_t m), (d, n, m))
 WRAP(int, renameat, rename, (int d, const char *n, int e, const char *o), (d, n, e, o))
 WRAP(int, linkat, link, (int d, const char *n, int e, const char *o, int f), (d, n, e, o, f))
 WRAP(int, symlinkat, symlink, (const char *t, int d, const char *n), (t, d, n))
+WRAP(int, fchmodat, attr, (int d, const char *n, mode_t m, int f), (d, n, m, f))
+WRAP(int, utimensat, attr, (int d, const char *n, const struct timespec ts[2], int f),
+     (d, n, ts, f))
 WRAP(ssize_t, pread, read, (int f, void *b, size_t n, off_t o), (f, b, n, o))
 WRAP(ssize_t, pread64, read, (int f, void *b, size_t n, off64_t o), (f, b, n, o))
 WRAP(ssize_t, pwrite, write, (int f, const void *b, size_t n, off_t o), (f, b, n, o))
