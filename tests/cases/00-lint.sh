@@ -2,7 +2,7 @@
 . "$KILN_TESTS/lib.sh"
 cd "$KILN_TOP"
 scripts=(.ci/run tools/install tests/lib.sh tests/cases/*.sh)
-for f in tools/*.sh tests/fuzz/run; do
+for f in tools/*.sh tests/fuzz/run tests/model/run; do
 	[ ! -f "$f" ] || scripts+=("$f")
 done
 if command -v shellcheck >/dev/null; then
