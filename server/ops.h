@@ -85,8 +85,10 @@ uint64_t session_client(const struct session *s);
 
 /* lock_store: keeps the locks that a client holds on an inode in its lock record, so that they
  * survive a restart; called by the lock table after each change, outside its lock; the write
- * goes through the writer role like any change.  schedule.c */
-int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
-	       size_t count);
+ * goes through the writer role like any change.  answers: requests (linked by `next`), taken
+ * over, each answered with its own `error` once the record has been applied, or with what kept
+ * it from being applied.  volume.c */
+void lock_store(struct volume *v, uint64_t handle, uint64_t client,
+		const struct lock_record *locks, size_t count, struct request *answers);
 
 #endif

@@ -214,16 +214,6 @@ static void answer_later(struct request **list, struct request *req, int error)
 	*list = req;
 }
 
-static void answer_all(struct request *req, int err)
-{
-	while (req) {
-		struct request *next = req->next;
-
-		request_answer(req, err ? err : req->error);
-		req = next;
-	}
-}
-
 static struct lock_record record_of(const struct want *is)
 {
 	return (struct lock_record){ .owner = is->owner,
@@ -250,17 +240,17 @@ static void set_store(struct locktable *lt, struct lockset *set)
 	struct lock_record *records = calloc(count + 1, sizeof *records);
 	struct request *answers = set->answers;
 	uint64_t handle = set->file->handle;
-	int err = records ? 0 : -KILN_ENOMEM;
 
 	for (struct held *h = set->held; records && h; h = h->next)
 		records[i++] = record_of(&h->is);
 	set->answers = NULL;
 	set->users++;
 	lock_give(&lt->lock);
-	if (!err)
-		err = lock_store(lt->volume, handle, set->client, records, count);
+	if (records)
+		lock_store(lt->volume, handle, set->client, records, count, answers);
+	else
+		request_answer_all(answers, -KILN_ENOMEM);
 	free(records);
-	answer_all(answers, err);
 	lock_take(&lt->lock);
 	set->users--;
 	set_prune(lt, set);
@@ -293,7 +283,7 @@ static void drain(struct locktable *lt)
 		}
 		lt->answers = NULL;
 		lock_give(&lt->lock);
-		answer_all(answers, 0);
+		request_answer_all(answers, 0);
 		lock_take(&lt->lock);
 	}
 	if (mine)

@@ -123,6 +123,7 @@ struct request {
 		bool synced;           /* ... of which the copy is durable already */
 	} prep;
 	bool turn_held;            /* OP_DATA: has the turn of in.nodeid */
+	struct request *then;      /* answered once this one, an internal change, has been applied */
 	struct request *turn_next, *turn_wait; /* [VOLUME] holders in one bucket; who waits for me */
 	uint64_t seq;              /* CHANGE and DATA: number of the batch it was applied in */
 	bool unsure;               /* failed on account of what is not durable yet (`op` volumes) */
@@ -137,6 +138,16 @@ void *request_body(struct request *req);
 /* request_answer: for whoever took a request over with -KILN_EPARKED: sends the reply (error: 0
  * or -KILN_Exxx) and frees the request.  Any thread. */
 void request_answer(struct request *req, int error);
+/* request_answer_all: each of a list with err, or with its own `error` if err is 0. */
+static inline void request_answer_all(struct request *list, int err)
+{
+	while (list) {
+		struct request *next = list->next;
+
+		request_answer(list, err ? err : list->error);
+		list = next;
+	}
+}
 
 /* --- for handlers ------------------------------------------------------------------- */
 

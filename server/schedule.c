@@ -131,6 +131,7 @@ static void open_undo(struct request *req)
 /* stats: the running thread's own; NULL on one that keeps none. */
 static void answer_counted(struct worker_stats *stats, struct request *req)
 {
+	request_answer_all(req->then, req->error);
 	if (req->error)
 		open_undo(req);
 	if (!req->no_reply && req->conn)
@@ -728,6 +729,12 @@ void schedule_internal(struct request *req)
 
 	if (!role_take_or_queue(v, req))
 		return;
+	if (w && !w->held) { /* its batch ends soon, and with it the group */
+		req->next = NULL;
+		role_enter(w, v);
+		run_all(w, v, req);
+		return;
+	}
 	v->handoff = v->handoff_tail = req;
 	req->next = NULL;
 	if (w)

@@ -603,25 +603,25 @@ static void trim_queue(struct volume *v, uint64_t handle, uint64_t size, uint64_
 
 /* --- locks' records --------------------------------------------------------------------------------------- */
 
-int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
-	       size_t count)
+void lock_store(struct volume *v, uint64_t handle, uint64_t client,
+		const struct lock_record *locks, size_t count, struct request *answers)
 {
 	struct request *req = request_internal(v, &op_row_locks, handle);
+	void *copy = req && count ? malloc(count * sizeof *locks) : NULL;
 
-	if (!req)
-		return -KILN_ENOMEM;
-	req->record_value = client;
-	req->data_len = count;
-	if (count) {
-		req->buffer = malloc(count * sizeof *locks);
-		if (!req->buffer) {
+	if (!req || (count && !copy)) {
+		if (req)
 			request_free(req);
-			return -KILN_ENOMEM;
-		}
-		memcpy(req->buffer, locks, count * sizeof *locks);
+		request_answer_all(answers, -KILN_ENOMEM);
+		return;
 	}
+	if (count)
+		memcpy(copy, locks, count * sizeof *locks);
+	req->buffer = copy;
+	req->data_len = count;
+	req->record_value = client;
+	req->then = answers;
 	schedule_internal(req);
-	return 0;
 }
 
 /* --- who wrote last ----------------------------------------------------------------------------------------- */

@@ -183,10 +183,10 @@ uint64_t session_client(const struct session *s)
 	return 1;
 }
 
-int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
-	       size_t count)
+void lock_store(struct volume *v, uint64_t handle, uint64_t client,
+		const struct lock_record *locks, size_t count, struct request *answers)
 {
-	return 0;
+	request_answer_all(answers, 0);
 }
 
 void request_answer(struct request *req, int error)

@@ -45,8 +45,8 @@ struct locktable *volume_locks(struct volume *v)
 	return v->locks;
 }
 
-int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct lock_record *locks,
-	       size_t count)
+void lock_store(struct volume *v, uint64_t handle, uint64_t client,
+		const struct lock_record *locks, size_t count, struct request *answers)
 {
 	size_t f = handle - 1, c = client - 100;
 
@@ -54,7 +54,7 @@ int lock_store(struct volume *v, uint64_t handle, uint64_t client, const struct 
 	memcpy(stored[f][c], locks, count * sizeof *locks);
 	stored_count[f][c] = count;
 	stores++;
-	return store_error;
+	request_answer_all(answers, store_error);
 }
 
 /* Requests live in a table here; the table tells which have been answered, and how. */
