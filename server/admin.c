@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/address.h"
+#include "base/lock.h"
 #include "base/log.h"
 #include "server/server.h"
 #include "server/status.h"
@@ -35,7 +36,8 @@ enum {
 
 struct admin {
 	struct server *server;
-	struct MHD_Daemon *daemon;
+	struct lock lock;
+	struct MHD_Daemon *daemon; /* [lock] NULL once it stops; MHD's own calls take no lock of ours */
 };
 
 /* What MHD keeps as the connection's address: it only copies it, we read it back. */
@@ -504,13 +506,14 @@ int admin_start(struct server *s, struct admin **out)
 	if (!a)
 		return -KILN_ENOMEM;
 	a->server = s;
+	lock_init(&a->lock, LOCK_RANK_LEAF, "admin");
 	/* no MHD_USE_ERROR_LOG: it says of every answer that a Unix socket has no TCP options */
 	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a,
 				     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
 				     MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
 				     MHD_OPTION_ARRAY, limits, MHD_OPTION_END);
 	if (!a->daemon) {
-		free(a);
+		admin_free(a);
 		return -KILN_ESYS;
 	}
 	*out = a;
@@ -519,9 +522,18 @@ int admin_start(struct server *s, struct admin **out)
 
 void admin_stop(struct admin *a)
 {
-	if (!a)
-		return;
-	MHD_stop_daemon(a->daemon);
+	struct MHD_Daemon *daemon;
+
+	lock_take(&a->lock);
+	daemon = a->daemon;
+	a->daemon = NULL;
+	lock_give(&a->lock);
+	MHD_stop_daemon(daemon);
+}
+
+void admin_free(struct admin *a)
+{
+	lock_destroy(&a->lock);
 	free(a);
 }
 
@@ -531,6 +543,9 @@ void admin_accept(struct admin *a, int fd, uint32_t uid)
 	struct peer peer = { AF_UNSPEC, uid };
 
 	memcpy(&address, &peer, sizeof peer);
-	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&address, sizeof address) != MHD_YES)
+	lock_guard(&a->lock); /* across a system call: it only adds to a list and wakes a thread */
+	if (!a->daemon)
+		close(fd);
+	else if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&address, sizeof address) != MHD_YES)
 		log_warn("administration: a connection was turned away: too many at once");
 }

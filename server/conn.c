@@ -568,7 +568,7 @@ static void hello_ready(struct conn *c)
 	c->partial_len += (size_t)n;
 	if (c->partial_len < sizeof(struct hello))
 		return;
-	c->kind = CONN_HELLO; /* silent until the pool has judged it */
+	__atomic_store_n(&c->kind, CONN_HELLO, __ATOMIC_RELAXED); /* silent until the pool has judged it */
 	loop_watch(c->loop, c->fd, &c->source, 0);
 	req = request_new(NULL, NULL, c);
 	if (!req) {
@@ -592,7 +592,8 @@ void conn_hello_done(struct conn *c, const struct hello_reply *reply, struct ses
 	if (session) {
 		session_get(session);
 		c->session = session;
-		c->kind = kind == HELLO_FUSE_FD ? CONN_COMPANION : CONN_STREAM;
+		__atomic_store_n(&c->kind, kind == HELLO_FUSE_FD ? CONN_COMPANION : CONN_STREAM,
+				 __ATOMIC_RELAXED);
 	}
 	ok = !c->dead && stream_write(c, &iov, 1, sizeof *reply) && session;
 	if (ok)
@@ -700,9 +701,18 @@ static void out_ready(struct conn *c)
 		conn_end(c, false);
 }
 
+static enum conn_kind conn_kind(struct conn *c, bool *dead)
+{
+	lock_guard(&c->lock);
+	*dead = c->dead;
+	return c->kind;
+}
+
 static void conn_ready(struct source *s, struct worker *w, uint32_t events)
 {
 	struct conn *c = (struct conn *)s;
+	enum conn_kind kind;
+	bool dead;
 
 	conn_get(c); /* it may end meanwhile */
 	if (server_stopping(c->server)) {
@@ -714,18 +724,19 @@ static void conn_ready(struct source *s, struct worker *w, uint32_t events)
 	}
 	if (events & EPOLLOUT)
 		out_ready(c);
-	if (c->dead)
+	kind = conn_kind(c, &dead);
+	if (dead)
 		events = 0;
-	else if (c->kind == CONN_HELLO && (events & (EPOLLERR | EPOLLHUP)))
+	else if (kind == CONN_HELLO && (events & (EPOLLERR | EPOLLHUP)))
 		conn_end(c, false);
 	else if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
-		if (c->kind == CONN_FUSE)
+		if (kind == CONN_FUSE)
 			fuse_ready(c, w);
-		else if (c->kind == CONN_STREAM)
+		else if (kind == CONN_STREAM)
 			stream_ready(c, w);
-		else if (c->kind == CONN_COMPANION)
+		else if (kind == CONN_COMPANION)
 			companion_ready(c);
-		else if (c->kind == CONN_NEW)
+		else if (kind == CONN_NEW)
 			hello_ready(c);
 	}
 	conn_put(c);
@@ -774,7 +785,8 @@ static unsigned conns_pick(struct conn **out, unsigned cap, bool (*pick)(const s
 
 static bool is_late(const struct conn *c)
 {
-	return c->kind == CONN_NEW && clock_mono() - c->since_ns > HELLO_SECONDS * NS_PER_S;
+	return __atomic_load_n(&c->kind, __ATOMIC_RELAXED) == CONN_NEW &&
+	       clock_mono() - c->since_ns > HELLO_SECONDS * NS_PER_S;
 }
 
 static bool is_any(const struct conn *c)

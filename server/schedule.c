@@ -113,11 +113,11 @@ static void count_answer(struct worker_stats *stats, struct request *req)
 {
 	if (!stats || !req->conn)
 		return;
-	stats->answered[req->op->class]++;
+	stat_add(&stats->answered[req->op->class], 1);
 	__atomic_add_fetch(req->op->class >= OP_CHANGE ? &req->volume->changes : &req->volume->reads,
 			   1, __ATOMIC_RELAXED);
 	if (req->error)
-		stats->errors++;
+		stat_add(&stats->errors, 1);
 	hist_add(&stats->latency[req->op->class], clock_mono() - req->arrived_ns);
 }
 
@@ -230,7 +230,7 @@ static void to_pool(struct worker *w, struct request *req, enum pool_kind kind,
 		request_answer(req, err);
 		return;
 	}
-	w->stats.to_pool++;
+	stat_add(&w->stats.to_pool, 1);
 	req->run = run;
 	pool_submit(w->server->pool, kind, req);
 }
@@ -565,8 +565,8 @@ static int group_close(struct worker *w, struct volume *v)
 	if (err)
 		log_error("brick %u: changes could not be applied: %s", volume_brick(v),
 			  err_text(err));
-	w->stats.groups++;
-	w->stats.grouped += v->done_count;
+	stat_add(&w->stats.groups, 1);
+	stat_add(&w->stats.grouped, v->done_count);
 	note_applied(v, seq);
 	volume_effects_done(v, seq, !err);
 	req = v->done;
@@ -738,7 +738,7 @@ void schedule_internal(struct request *req)
 	v->handoff = v->handoff_tail = req;
 	req->next = NULL;
 	if (w)
-		w->stats.to_pool++;
+		stat_add(&w->stats.to_pool, 1);
 	v->takeover.volume = v;
 	v->takeover.run = run_takeover;
 	pool_submit(v->server->pool, POOL_WRITE, &v->takeover);

@@ -154,6 +154,8 @@ void server_stop(struct server *s)
 	worker_enter(NULL);
 	for (unsigned i = 0; i < s->loop_count; i++)
 		loop_free(s->loops[i]);
+	if (s->admin)
+		admin_free(s->admin);
 	if (s->pool)
 		pool_free(s->pool);
 	openfile_stop(s->openfile);

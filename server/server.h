@@ -58,7 +58,10 @@ void server_stop(struct server *s);
  * is arriving; peer_uid: who is at the other end, UINT32_MAX if it came over TCP.  Only root and
  * the server's own user may change or see anything: others get 403, TCP always. */
 int admin_start(struct server *s, struct admin **out);
+/* admin_stop: answers what is under way; connections that come later are closed.  admin_free: once
+ * nobody can call admin_accept any more. */
 void admin_stop(struct admin *a);
+void admin_free(struct admin *a);
 void admin_accept(struct admin *a, int fd, uint32_t peer_uid);
 
 #endif

@@ -171,10 +171,10 @@ static void merge_stats(struct fill *f, const struct worker_stats *stats)
 {
 	for (int c = 0; c < CLASSES; c++)
 		hist_merge(&f->latency[c], &stats->latency[c]);
-	f->errors += stats->errors;
-	f->to_pool += stats->to_pool;
-	f->groups += stats->groups;
-	f->grouped += stats->grouped;
+	f->errors += __atomic_load_n(&stats->errors, __ATOMIC_RELAXED);
+	f->to_pool += __atomic_load_n(&stats->to_pool, __ATOMIC_RELAXED);
+	f->groups += __atomic_load_n(&stats->groups, __ATOMIC_RELAXED);
+	f->grouped += __atomic_load_n(&stats->grouped, __ATOMIC_RELAXED);
 }
 
 static void merge_worker(void *context, const struct worker *w)

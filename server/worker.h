@@ -17,6 +17,12 @@ struct worker_stats {
 	struct hist latency[4]; /* ns from read to answer, by op_class */
 };
 
+/* stat_add: a counter with one writer that others read. */
+static inline void stat_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
 struct worker {
 	struct server *server;
 	struct loop *loop;      /* NULL: a pool thread */

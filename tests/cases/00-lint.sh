@@ -6,7 +6,7 @@ for f in tools/*.sh tests/fuzz/run tests/model/run; do
 	[ ! -f "$f" ] || scripts+=("$f")
 done
 if command -v shellcheck >/dev/null; then
-	shellcheck -x -s bash -e SC1090,SC1091,SC2154,SC2164,SC2012 "${scripts[@]}"
+	shellcheck -x -s bash -e SC1090,SC1091,SC2154,SC2164,SC2012,SC2013 "${scripts[@]}"
 else
 	for f in "${scripts[@]}"; do bash -n "$f"; done
 fi

@@ -490,6 +490,7 @@ static int tear_down_admin(void **state)
 	json_decref(answer.json);
 	answer.json = NULL;
 	admin_stop(f->server.admin);
+	admin_free(f->server.admin);
 	return tear_down(state);
 }
 
