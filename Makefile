@@ -1,40 +1,40 @@
 # Thin over meson: `make demo` and `make test` are the two commands, the rest is for developers.
 # Each target first installs what tools/packages lists for it and the machine lacks.
 
-BUILD ?= build
 JOBS ?= $(shell nproc)
 CASES ?=
+RUN = tests/run $(RUN_OPTIONS)
 FUZZ_SECONDS ?= 3600
 NINJA = ninja -j $(JOBS)
 QUIET_MESON = meson setup --fatal-meson-warnings
 
 .PHONY: all demo demo-stop test test-asan test-ubsan test-tsan fuzz check-clang install clean
 
-all: $(BUILD)/build.ninja
-	@$(NINJA) -C $(BUILD)
+all: build/build.ninja
+	@$(NINJA) -C build
 
 demo:
 	@tools/install build demo
 	@$(MAKE) --no-print-directory all
-	@KILN_BUILD=$(BUILD) tools/demo.sh start
+	@tools/demo.sh start
 
 demo-stop:
-	@KILN_BUILD=$(BUILD) tools/demo.sh stop
+	@tools/demo.sh stop
 
 # Unit tests, every case, a minute of fuzzing.  CASES='rename acl' runs only those that match.
 test:
 	@tools/install build demo test
 	@$(MAKE) --no-print-directory all
-	@tests/run --build $(BUILD) $(CASES)
+	@$(RUN) --build build $(CASES)
 
 # AddressSanitizer and UndefinedBehaviorSanitizer go together; one build serves both names.
 test-asan test-ubsan: build-asan/build.ninja
 	@$(NINJA) -C build-asan
-	@tests/run --build build-asan $(CASES)
+	@$(RUN) --build build-asan $(CASES)
 
 test-tsan: build-tsan/build.ninja
 	@$(NINJA) -C build-tsan
-	@tests/run --build build-tsan $(CASES)
+	@$(RUN) --build build-tsan $(CASES)
 
 fuzz: build-fuzz/build.ninja
 	@$(NINJA) -C build-fuzz tests/fuzz/fuzz-wire tests/fuzz/fuzz-seeds
@@ -44,7 +44,7 @@ check-clang: build-clang/build.ninja
 	@$(NINJA) -C build-clang
 
 install: all
-	@meson install -C $(BUILD) --no-rebuild
+	@meson install -C build --no-rebuild
 
 clean:
 	rm -rf build build-asan build-tsan build-clang build-fuzz

@@ -5,7 +5,7 @@
 # sanitizers: no
 . "$KILN_TESTS/lib.sh"
 cd "$KILN_TOP"
-make -s CASES='unit 10-start 27-append 39-locks-two-mounts 41-rename-race@handover 42-two-mounts
+make -s RUN_OPTIONS=--quick CASES='unit 10-start 27-append 39-locks-two-mounts 41-rename-race@handover 42-two-mounts
 	50-restart@relay 53-stop-start@handover' \
 	test-tsan >"$KILN_TMP/out" 2>&1 || { tail -n 100 "$KILN_TMP/out"; fail "see above"; }
 tail -n 1 "$KILN_TMP/out"
