@@ -157,6 +157,26 @@ static void write_reply(struct relay *r, struct msg *m, const uint8_t *frame, si
 	outbox_drop(r->out, m);
 }
 
+/* Attributes alone: the kernel sets a flag, which cannot wait for anything, and the reply behind
+ * it relies on the order. */
+static bool notice_quick(const struct fuse_out_header *h, const uint8_t *frame)
+{
+	struct fuse_notify_inval_inode_out out;
+
+	if (h->error != FUSE_NOTIFY_INVAL_INODE || h->len != sizeof *h + sizeof out)
+		return false;
+	memcpy(&out, frame + sizeof *h, sizeof out);
+	return out.off < 0;
+}
+
+static void take_notice(struct relay *r, const struct fuse_out_header *h, const uint8_t *frame)
+{
+	if (!notice_quick(h, frame))
+		notify_send(&r->notifier, r->dev, frame, h->len);
+	else if (write(r->dev, frame, h->len) < 0 && errno == ENODEV)
+		r->gone = true; /* else, ENOENT: the kernel has nothing of that inode */
+}
+
 /* The message at in[start]: 1 taken, 0 not all there yet, -KILN_EBADMSG. */
 static int take_frame(struct relay *r)
 {
@@ -177,7 +197,7 @@ static int take_frame(struct relay *r)
 	if (m)
 		write_reply(r, m, frame, h.len);
 	else
-		notify_send(&r->notifier, r->dev, frame, h.len);
+		take_notice(r, &h, frame);
 	r->start += h.len;
 	return 1;
 }

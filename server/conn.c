@@ -328,6 +328,30 @@ void conn_reply(struct conn *c, struct request *req)
 		conn_kill(c);
 }
 
+void conn_forget_attr(struct conn *c, uint64_t handle)
+{
+	struct {
+		struct fuse_out_header header;
+		struct fuse_notify_inval_inode_out inode;
+	} out = {
+		.header = { .len = sizeof out, .error = FUSE_NOTIFY_INVAL_INODE },
+		.inode = { .ino = handle, .off = -1 }, /* -1: attributes alone */
+	};
+	struct iovec iov = { &out, sizeof out };
+	bool ok = true;
+
+	if (c->kind == CONN_FUSE) {
+		fuse_write(c, &iov, 1, sizeof out);
+		return;
+	}
+	lock_take(&c->lock);
+	if (!c->dead)
+		ok = stream_write(c, &iov, 1, sizeof out);
+	lock_give(&c->lock);
+	if (!ok)
+		conn_kill(c);
+}
+
 static void conn_cork(struct conn *c)
 {
 	lock_guard(&c->lock);

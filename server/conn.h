@@ -23,6 +23,11 @@ uint32_t conn_peer_uid(const struct conn *c);
 
 /* conn_reply: sends req->error or req->out and req->body, in one write where it can. */
 void conn_reply(struct conn *c, struct request *req);
+/* conn_forget_attr: tells the client's kernel that what it has cached of an inode's attributes is
+ * old: before it reads the file again it asks for them, and drops its pages if the file has
+ * changed.  Kernels only take a look at a flag for that, so it cannot wait for anything.  Any
+ * thread. */
+void conn_forget_attr(struct conn *c, uint64_t handle);
 /* conn_kill: it is closed soon, by its loop.  Any thread. */
 void conn_kill(struct conn *c);
 

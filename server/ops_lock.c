@@ -10,9 +10,13 @@
  * each other, as on Linux.  fcntl waiting looks for cycles first (EDEADLK); flock does not, and a
  * change of an flock's type lets go of the old lock first: both as on Linux.
  *
+ * Before a lock is answered, the client is told to ask for the file's attributes again if another
+ * has written to it lately; so it does not read under the lock what it had cached before.
+ *
  * The table's lock (rank FLOCK) guards everything here and is not held while storing and
  * answering.  One thread at a time drains; others leave their work to it, so that records are
  * stored in the order of the changes.  A request is answered after its lock has been stored. */
+#include "server/conn.h"
 #include "server/ops.h"
 #include "server/volume.h"
 
@@ -214,6 +218,14 @@ static void answer_later(struct request **list, struct request *req, int error)
 	*list = req;
 }
 
+/* Who takes a lock means to see what others have done under theirs: his kernel shall ask anew. */
+static void forget_attr(const struct request *req)
+{
+	if (!req->error && req->conn &&
+	    volume_others_wrote(req->volume, req->session, req->in.nodeid))
+		conn_forget_attr(req->conn, req->in.nodeid);
+}
+
 static struct lock_record record_of(const struct want *is)
 {
 	return (struct lock_record){ .owner = is->owner,
@@ -246,6 +258,8 @@ static void set_store(struct locktable *lt, struct lockset *set)
 	set->answers = NULL;
 	set->users++;
 	lock_give(&lt->lock);
+	for (const struct request *req = answers; req; req = req->next)
+		forget_attr(req);
 	if (records)
 		lock_store(lt->volume, handle, set->client, records, count, answers);
 	else

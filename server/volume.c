@@ -654,6 +654,18 @@ bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *
 	return now.tv_sec - inode->ctime.tv_sec > 2;
 }
 
+bool volume_others_wrote(struct volume *v, struct session *s, uint64_t handle)
+{
+	struct writer_note *note;
+
+	lock_guard(&v->lock);
+	note = note_of(v, handle);
+	if (v->session_count <= 1)
+		return false;
+	return note->handle != handle ||
+	       (note->client != s->client && clock_mono() - note->when_ns < 2 * NS_PER_S);
+}
+
 /* --- for status ------------------------------------------------------------------------------------------------ */
 
 /* A volume nobody has used since the start is looked up in the store, not loaded. */

@@ -75,6 +75,8 @@ int inode_truncate_nothing(struct request *req, struct inode *inode, bool kill_p
  * within the cache time). */
 void volume_note_writer(struct volume *v, struct session *s, uint64_t handle);
 bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *inode);
+/* volume_others_wrote: somebody else may have changed handle's bytes within the cache time. */
+bool volume_others_wrote(struct volume *v, struct session *s, uint64_t handle);
 
 /* --- for the table of volumes (volumes.c), sessions and the scheduler ------------------ */
 

@@ -1,5 +1,7 @@
 #include "tests/unit/harness.h"
 
+#include "server/conn.h"
+
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -162,6 +164,11 @@ void volume_note_writer(struct volume *v, struct session *s, uint64_t handle)
 	v->written = handle;
 }
 
+bool volume_others_wrote(struct volume *v, struct session *s, uint64_t handle)
+{
+	return false;
+}
+
 bool volume_keep_cache(struct volume *v, struct session *s, const struct inode *inode)
 {
 	return v->keep_cache;
@@ -192,6 +199,10 @@ void lock_store(struct volume *v, uint64_t handle, uint64_t client,
 void request_answer(struct request *req, int error)
 {
 	req->error = error;
+}
+
+void conn_forget_attr(struct conn *c, uint64_t handle)
+{
 }
 
 void *request_body(struct request *req)

@@ -1,6 +1,7 @@
 /* File locks: each behaviour once, then random operations against a model that keeps, for every
  * owner, one state per byte, and looks everything over after each step.  What lock_store was told
  * last must be what the model says is held. */
+#include "server/conn.h"
 #include "server/ops.h"
 #include "server/volume.h"
 
@@ -57,6 +58,21 @@ void lock_store(struct volume *v, uint64_t handle, uint64_t client,
 	request_answer_all(answers, store_error);
 }
 
+static struct conn *const the_conn = (struct conn *)&the_volume; /* only handed on */
+static bool others_wrote;
+static unsigned forgets;
+
+bool volume_others_wrote(struct volume *v, struct session *s, uint64_t handle)
+{
+	return others_wrote;
+}
+
+void conn_forget_attr(struct conn *c, uint64_t handle)
+{
+	assert_ptr_equal(c, the_conn);
+	forgets++;
+}
+
 /* Requests live in a table here; the table tells which have been answered, and how. */
 static struct parked {
 	struct request req;
@@ -80,6 +96,8 @@ static int setup(void **state)
 	memset(stored_count, 0, sizeof stored_count);
 	store_error = 0;
 	stores = 0;
+	others_wrote = false;
+	forgets = 0;
 	for (uint64_t i = 0; i < CLIENTS; i++)
 		sessions[i].client = 100 + i;
 	the_volume.locks = locktable_new(&the_volume);
@@ -117,6 +135,7 @@ static struct parked *ask(int opcode, struct who who, int file, uint32_t type, u
 	p->req.in.nodeid = (uint64_t)file + 1;
 	p->req.in.unique = (uint64_t)(p - table) + 1;
 	p->req.volume = &the_volume;
+	p->req.conn = the_conn;
 	p->req.session = &sessions[who.client];
 	p->req.arg = &p->arg;
 	return p;
@@ -346,6 +365,20 @@ static void test_restore(void **state)
 	assert_int_equal(try_lock(a, F_WRLCK, 0, 9), 0);
 	assert_int_equal(locktable_restore(the_volume.locks, &sessions[0], 1, &wrong, 1),
 			 -KILN_ECORRUPT);
+}
+
+static void test_reads_anew_under_the_lock(void **state)
+{
+	struct parked *w;
+
+	assert_int_equal(try_lock(a, F_WRLCK, 0, 9), 0);
+	assert_int_equal(forgets, 0);
+	others_wrote = true;
+	lock_op(FUSE_SETLKW, b, 0, F_WRLCK, 0, 9, &w);
+	assert_int_equal(forgets, 0);
+	try_lock(a, F_UNLCK, 0, 9);
+	assert_int_equal(w->answer, 0);
+	assert_true(forgets >= 1);
 }
 
 static void test_bad_arguments(void **state)
@@ -679,6 +712,7 @@ int main(void)
 		TEST(test_drop_session),
 		TEST(test_sent_again),
 		TEST(test_restore),
+		TEST(test_reads_anew_under_the_lock),
 		TEST(test_bad_arguments),
 		TEST(test_store_fails),
 		TEST(test_model),
