@@ -4,7 +4,7 @@
  * One thread, one epoll descriptor, a message read, a reply written.
  *
  * So that a benchmark's creates, lookups and deletes succeed and fail as they should, it knows
- * which names there are: one bit per (directory, name) hash, nothing else.  Every inode is an
+ * which names there are: a hash of (directory, name) each, nothing else.  Every inode is an
  * empty file or, below "dir*" names and the root, a directory; reads are zeros, writes vanish.
  *
  *   kiln-null SOCKET        then: KILN_SERVER=unix:SOCKET kiln mount any DIR */
@@ -30,7 +30,7 @@
 
 enum {
 	MESSAGE_MAX = (1 << 20) + 4096,
-	NAME_BITS = 1 << 28, /* 32 MiB of address space; only touched pages are used */
+	NAMES_MAX = 1 << 24, /* 128 MiB of address space; only touched pages are used */
 	BATCH_MAX = 32,
 	DIR_BIT = 1,         /* node ids of directories are odd, the root's is 1 */
 };
@@ -46,29 +46,38 @@ struct peer {
 	uint8_t *out;
 };
 
-static uint8_t names[NAME_BITS / 8];
+static uint64_t names[NAMES_MAX]; /* hashes, open addressing; 0: free, 1: was deleted */
 static uint8_t message[MESSAGE_MAX] __attribute__((aligned(4096)));
 static uint8_t zeros[MESSAGE_MAX];
 static int epoll_fd;
 
 static uint64_t name_hash(uint64_t dir, const char *name)
 {
-	return XXH3_64bits_withSeed(name, strlen(name), dir);
+	return XXH3_64bits_withSeed(name, strlen(name), dir) | 2;
+}
+
+static uint64_t *name_find(uint64_t hash)
+{
+	uint64_t i = hash >> 8;
+
+	while (names[i % NAMES_MAX] != 0 && names[i % NAMES_MAX] != hash)
+		i++;
+	return &names[i % NAMES_MAX];
 }
 
 static bool name_known(uint64_t hash)
 {
-	return names[hash % NAME_BITS / 8] >> hash % 8 & 1;
+	return *name_find(hash) == hash;
 }
 
 static void name_set(uint64_t hash, bool there)
 {
-	uint8_t bit = (uint8_t)(1 << hash % 8);
+	uint64_t *slot = name_find(hash);
 
 	if (there)
-		names[hash % NAME_BITS / 8] |= bit;
-	else
-		names[hash % NAME_BITS / 8] &= (uint8_t)~bit;
+		*slot = hash;
+	else if (*slot == hash)
+		*slot = 1;
 }
 
 static uint64_t node_of(uint64_t hash, bool dir)

@@ -518,7 +518,7 @@ static void done_finish(struct worker *w, struct request *req, uint64_t seq, int
 		return;
 	}
 	turn_pass(req);
-	if (group_err && !req->error)
+	if (group_err) /* a failure too may have seen what has not come to be */
 		req->error = group_err;
 	req->seq = seq;
 	if (req->error ? req->unsure && !group_err : durable)

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "store/format.h"
+#include "store/store_impl.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -21,6 +22,7 @@ struct store {
 	struct kv *kv;
 	struct data *data;
 	struct committer *committer;
+	struct cache *cache; /* NULL: none */
 };
 
 /* choose: fills in what a new store shall be, or checks what is asked against what it is. */
@@ -104,6 +106,10 @@ static int open_parts(struct store *s, const struct store_options *o, bool fresh
 		err = open_data(s, o, why);
 	if (!err && fresh)
 		err = format_write(s->dir, s->dir_fd, &s->format, why);
+	if (!err && strcmp(s->format.backend, "mem") != 0) {
+		s->cache = cache_new();
+		err = s->cache ? 0 : -KILN_ENOMEM;
+	}
 	if (err)
 		return err;
 	err = commit_start(s->kv, s->data, &o->commit, &s->committer);
@@ -154,6 +160,7 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	commit_stop(s->committer);
+	cache_free(s->cache);
 	data_close(s->data);
 	kv_close(s->kv);
 	if (s->lock_fd >= 0)
@@ -172,6 +179,11 @@ struct kv *store_kv(struct store *s)
 struct data *store_data(struct store *s)
 {
 	return s->data;
+}
+
+struct cache *store_cache(struct store *s)
+{
+	return s->cache;
 }
 
 struct committer *store_committer(struct store *s)

@@ -1,7 +1,9 @@
 #include "store/txn.h"
 
 #include "base/err.h"
+#include "store/cache.h"
 #include "store/overlay.h"
+#include "store/store_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +15,7 @@ struct txn {
 	uint32_t brick;
 	bool group, may_block, fresh;
 	struct overlay *overlay; /* NULL: no changes */
+	struct cache *cache;     /* the store's; NULL: it has none */
 };
 
 struct txn_scan {
@@ -33,6 +36,7 @@ static struct txn *txn_new(struct store *s, uint32_t brick, bool group)
 		return NULL;
 	t->store = s;
 	t->kv = store_kv(s);
+	t->cache = store_cache(s);
 	t->brick = brick;
 	t->group = group;
 	return t;
@@ -117,13 +121,23 @@ int txn_get(struct txn *t, enum kv_space space, const void *key, size_t key_len,
 
 	if (t->overlay && overlay_find(t->overlay, space, key, key_len, &hit))
 		return copy_hit(&hit, buf, cap, len);
+	if (!t->view)
+		return txn_get_latest(t, space, key, key_len, buf, cap, len);
 	return kv_get(t->kv, t->view, space, key, key_len, buf, cap, len, read_flags(t));
 }
 
 int txn_get_latest(struct txn *t, enum kv_space space, const void *key, size_t key_len, void *buf,
 		   size_t cap, size_t *len)
 {
-	return kv_get(t->kv, NULL, space, key, key_len, buf, cap, len, read_flags(t));
+	uint64_t ticket;
+	int err = t->cache ? cache_get(t->cache, space, key, key_len, buf, cap, len, &ticket) : 1;
+
+	if (err != 1)
+		return err;
+	err = kv_get(t->kv, NULL, space, key, key_len, buf, cap, len, read_flags(t));
+	if (t->cache)
+		cache_fill(t->cache, space, key, key_len, buf, *len, err, ticket);
+	return err;
 }
 
 int txn_get_many(struct txn *t, enum kv_space space, struct kv_item *items, size_t count)
@@ -264,6 +278,18 @@ bool txn_empty(const struct txn *t)
 	return !t->overlay;
 }
 
+static int apply(struct txn *t, const struct kv_batch *batch, uint64_t *seq)
+{
+	int err;
+
+	if (t->cache)
+		cache_begin(t->cache, batch);
+	err = kv_apply(t->kv, batch, t->may_block ? 0 : KV_NOSTALL, seq);
+	if (t->cache)
+		cache_end(t->cache, batch, !err);
+	return err;
+}
+
 int txn_apply(struct txn *t, uint64_t *seq)
 {
 	const struct kv_batch *batch;
@@ -275,7 +301,7 @@ int txn_apply(struct txn *t, uint64_t *seq)
 	}
 	err = overlay_batch(t->overlay, &batch);
 	if (!err)
-		err = kv_apply(t->kv, batch, t->may_block ? 0 : KV_NOSTALL, seq);
+		err = apply(t, batch, seq);
 	if (err == -KILN_EWOULDBLOCK)
 		return err;
 	if (!err)
