@@ -17,7 +17,7 @@ enum option_type { OPT_TEXT, OPT_COUNT, OPT_SECONDS, OPT_PERCENT, OPT_FLAG };
 #define OPTIONS(X) \
 	X(profile,      TEXT,     0,  0, 0,        CMD_MEASURE,  "NAME",  "built-in profile or a file (run: standard; ab, aa: quick)") \
 	X(suite,        TEXT,     0,  0, 0,        CMD_MEASURE,  "A,B",   "only these suites or tests (suite, suite.test, with * as wildcard)") \
-	X(budget,       SECONDS,  0,  1, 86400,    CMD_MEASURE | CMD_SELFTEST, "TIME", "time for everything (run: 60s; ab, aa: 180s; selftest: 120s)") \
+	X(budget,       SECONDS,  0,  0.1, 86400,    CMD_MEASURE | CMD_SELFTEST, "TIME", "time for everything (run: 60s; ab, aa: 180s; selftest: 120s)") \
 	X(threads,      COUNT,    4,  1, 4096,     CMD_MEASURE,  "N",     "clients in each process, where a test leaves it open") \
 	X(procs,        COUNT,    1,  1, 1024,     CMD_RUN | CMD_AB | CMD_AA, "N", "processes on this machine (under mpirun: its ranks)") \
 	X(server_pid,   COUNT,    0,  1, 4194304,  CMD_RUN | CMD_AB | CMD_AA, "PID", "count this server's processor time too") \
