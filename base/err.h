@@ -17,6 +17,7 @@
 	X(ISDIR,          EISDIR,        "is a directory") \
 	X(NOTEMPTY,       ENOTEMPTY,     "the directory is not empty") \
 	X(STALE,          ESTALE,        "the inode is gone") \
+	X(DOOMED,         ESTALE,        "the inode is being removed") \
 	X(NAMETOOLONG,    ENAMETOOLONG,  "the name is longer than 255 bytes") \
 	X(MLINK,          EMLINK,        "too many links") \
 	X(LOOP,           EINVAL,        "the rename would make a directory its own ancestor") \

@@ -102,6 +102,10 @@ static const struct op row_unknown = { "unknown", OP_LOCAL, NOTHING, 0, TAIL_ANY
 				       op_unknown };
 static const struct op row_open_trunc = { "open", OP_CHANGE, SIZE(fuse_open_in), 0, TAIL_NONE,
 					  OP_RECORDED, NULL, op_open_trunc };
+const struct op op_row_open = { "open", OP_CHANGE, SIZE(fuse_open_in), 0, TAIL_NONE, 0, NULL,
+				op_open };
+const struct op op_row_opendir = { "opendir", OP_CHANGE, SIZE(fuse_open_in), 0, TAIL_NONE, 0, NULL,
+				   op_opendir };
 static const struct op row_setattr_size = { "setattr", OP_DATA, SIZE(fuse_setattr_in), 0,
 					    TAIL_NONE, OP_RECORDED, op_setattr_prepare,
 					    op_setattr };

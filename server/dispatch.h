@@ -40,6 +40,9 @@ const struct op *op_find(uint32_t opcode);
  * O_TRUNC, SETATTR with a size); called by wire_parse once the rest is checked. */
 const struct op *op_choose(const struct request *req);
 
+/* An open of what is being removed, decided in the writer role. */
+extern const struct op op_row_open, op_row_opendir;
+
 /* Changes that no client asked for by name (schedule_internal). */
 extern const struct op op_row_reap, op_row_client_put, op_row_client_end, op_row_locks,
 	op_row_trash, op_row_trim;

@@ -126,7 +126,7 @@ static int open_add(struct volume *v, const struct request *req, uint64_t handle
 	struct open_entry **link = find_link(v, req->session, handle);
 
 	if (is_doomed(v, handle))
-		return -KILN_ESTALE;
+		return -KILN_EDOOMED;
 	if (!link)
 		return open_first(v, req->session, handle, req->in.unique);
 	if (req->resent && openfile_seen(file_of(v), (*link)->record, req->in.unique))

@@ -46,6 +46,9 @@ int op_releasedir(struct request *req); /* LOCAL */
 /* ops_file.c: the bytes of files */
 enum { FH_READ_ONLY = 1 }; /* fh of an open that cannot write; 0: one that may */
 int op_open(struct request *req);       /* READ, without O_TRUNC */
+/* open_begin: counts an open of in.nodeid and reads its inode; -KILN_EDOOMED: open_take, or the inode
+ * is there no more, and the reader does not know yet. */
+int open_begin(struct request *req, struct inode *inode);
 int op_open_trunc(struct request *req); /* CHANGE, with O_TRUNC */
 int op_read(struct request *req);       /* READ */
 int op_write_prepare(struct request *req);

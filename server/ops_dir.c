@@ -208,10 +208,10 @@ int op_readdirplus(struct request *req)
 int op_opendir(struct request *req)
 {
 	struct inode dir;
-	int err = open_take(req, req->in.nodeid);
+	int err = open_begin(req, &dir);
 
-	if (!err)
-		err = dir_get(req->txn, req->in.nodeid, &dir);
+	if (!err && !S_ISDIR(dir.mode))
+		err = -KILN_ENOTDIR;
 	if (err)
 		return err;
 	request_out(req, open)->open_flags = 0;

@@ -27,12 +27,32 @@ static void reply_open(struct request *req, const struct inode *inode, uint32_t 
 	req->record_handle = inode->handle;
 }
 
-static int open_begin(struct request *req, struct inode *inode)
+/* What the durable view still shows may be gone in the latest state, and with it all that an open
+ * could lead to: who is told that he has it open must be able to use it. */
+static int still_there(struct request *req)
+{
+	struct inode now;
+	int err;
+
+	if (!txn_is_behind(req->txn))
+		return 0;
+	err = inode_get_latest(req->txn, req->in.nodeid, &now);
+	return err == -KILN_ESTALE ? -KILN_EDOOMED : err;
+}
+
+int open_begin(struct request *req, struct inode *inode)
 {
 	int err = open_take(req, req->in.nodeid);
 
 	if (!err)
 		err = inode_get(req->txn, req->in.nodeid, inode);
+	return err ? err : still_there(req);
+}
+
+static int open_file(struct request *req, struct inode *inode)
+{
+	int err = open_begin(req, inode);
+
 	return err ? err : file_check(inode);
 }
 
@@ -40,7 +60,7 @@ int op_open(struct request *req)
 {
 	const struct fuse_open_in *arg = req->arg;
 	struct inode inode;
-	int err = open_begin(req, &inode);
+	int err = open_file(req, &inode);
 
 	if (!err && (arg->flags & O_ACCMODE) != O_RDONLY && volume_read_only(req->volume))
 		err = -KILN_EROFS;
@@ -53,7 +73,7 @@ int op_open_trunc(struct request *req)
 {
 	const struct fuse_open_in *arg = req->arg;
 	struct inode inode;
-	int err = open_begin(req, &inode);
+	int err = open_file(req, &inode);
 
 	if (!err)
 		err = inode_truncate_nothing(req, &inode, arg->open_flags & FUSE_OPEN_KILL_SUIDGID);

@@ -273,6 +273,17 @@ static void reset_reply(struct request *req)
 	req->body_len = 0;
 }
 
+static void change_submit(struct worker *w, struct request *req);
+
+/* The reader cannot say whether what it opens is gone, nor when that is sure: the writer role can,
+ * and answers so that nobody learns of a removal that a crash could take back. */
+static void open_decide(struct worker *w, struct request *req)
+{
+	open_undo(req);
+	req->op = req->in.opcode == FUSE_OPENDIR ? &op_row_opendir : &op_row_open;
+	change_submit(w, req);
+}
+
 /* Returns -KILN_EWOULDBLOCK (nothing done), else has disposed of the request. */
 static int read_try(struct worker *w, struct request *req)
 {
@@ -287,6 +298,10 @@ static int read_try(struct worker *w, struct request *req)
 	reader_rest(w, v);
 	if (err == -KILN_EPARKED)
 		return 0;
+	if (err == -KILN_EDOOMED) {
+		open_decide(w, req);
+		return 0;
+	}
 	if (!err && req->opened && session_counted_before(req->session, req))
 		open_undo(req); /* sent again: its open has been counted already */
 	if (err == -KILN_EWOULDBLOCK && !w->may_block) {
@@ -433,13 +448,13 @@ static bool probe_agrees(struct volume *v, struct request *req, int err)
 /* On an `op` volume even a failure must not tell of what a crash could take back. */
 static bool is_unsure(struct volume *v, struct request *req, int err)
 {
-	if (volume_durability(v) != DURABILITY_OP || !(req->op->flags & OP_RECORDED) ||
-	    err == -KILN_EWOULDBLOCK || err == -KILN_EAGAIN)
+	if (volume_durability(v) != DURABILITY_OP || !req->conn || err == -KILN_EWOULDBLOCK ||
+	    err == -KILN_EAGAIN)
 		return false;
 	if (!v->done && __atomic_load_n(&v->last_seq, __ATOMIC_RELAXED) <=
 			commit_durable(committer_of(v)))
 		return false;
-	return req->op->class != OP_CHANGE || !probe_agrees(v, req, err);
+	return req->op->class != OP_CHANGE || err == -KILN_EDOOMED || !probe_agrees(v, req, err);
 }
 
 static int change_execute(struct worker *w, struct volume *v, struct request *req)

@@ -6,7 +6,8 @@
  *
  * Opens.  The server counts who has what open, so that an unlinked inode lives as long as it
  * must.  An inode about to be deleted is *doomed* until the group that deletes it has been
- * applied: opening it fails with -KILN_ESTALE meanwhile. */
+ * applied: opening it fails with -KILN_EDOOMED meanwhile, upon which the scheduler lets the writer
+ * role decide: only there it is known whether, and with which batch, the inode goes. */
 #ifndef SERVER_VOLUME_H
 #define SERVER_VOLUME_H
 
@@ -30,7 +31,7 @@ struct store *volume_store(const struct volume *v);
 uint32_t volume_brick(const struct volume *v);
 struct locktable *volume_locks(struct volume *v);
 
-/* open_take: one more open of handle by the request's session; -KILN_ESTALE if it is doomed.
+/* open_take: one more open of handle by the request's session; -KILN_EDOOMED if it is doomed.
  * READ: take it before reading the inode.  At most one a request (req->opened); if the request
  * then fails, for whatever reason, the scheduler drops it again. */
 int open_take(struct request *req, uint64_t handle);

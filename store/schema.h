@@ -53,6 +53,8 @@ struct inode {
 
 /* inode_get: -KILN_ESTALE if there is none. */
 int inode_get(struct txn *t, uint64_t handle, struct inode *out);
+/* inode_get_latest: whatever the reader's view. */
+int inode_get_latest(struct txn *t, uint64_t handle, struct inode *out);
 int inode_put(struct txn *t, const struct inode *inode);
 int inode_del(struct txn *t, uint64_t handle);
 /* inode_get_many: errs[i] per inode; for readdirplus.  Readers only. */

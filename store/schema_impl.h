@@ -224,7 +224,4 @@ typedef int record_fn(void *context, const unsigned char *tail, size_t tail_len,
 int record_each(struct txn *t, enum kv_space space, const struct key *prefix, record_fn *fn,
 		void *context);
 
-/* inode_get_latest: whatever the transaction's view. */
-int inode_get_latest(struct txn *t, uint64_t handle, struct inode *out);
-
 #endif

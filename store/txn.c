@@ -84,6 +84,11 @@ bool txn_is_fresh(const struct txn *t)
 	return t->fresh;
 }
 
+bool txn_is_behind(const struct txn *t)
+{
+	return !t->group && t->view;
+}
+
 void txn_may_block(struct txn *t, bool may)
 {
 	t->may_block = may;

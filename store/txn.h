@@ -25,6 +25,8 @@ void txn_look(struct txn *t, uint32_t brick, const struct kv_view *view);
  * block_get the bytes. */
 void txn_fresh(struct txn *t, bool fresh);
 bool txn_is_fresh(const struct txn *t);
+/* txn_is_behind: a reader that looks at a view, and may not see the latest state. */
+bool txn_is_behind(const struct txn *t);
 /* txn_may_block: false (the default): reads that need the disk, and applies that would stall,
  * return -KILN_EWOULDBLOCK. */
 void txn_may_block(struct txn *t, bool may);

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,12 +187,24 @@ static int fault_unlink(const struct disk *d, int dirfd, const char *path)
 	return err ? err : disk_real.unlink(&disk_real, dirfd, path);
 }
 
+/* Each loss has a descriptor of its own. */
+static void want_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+		abort();
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 struct fault_disk *fault_disk_new(void)
 {
 	struct fault_disk *f = calloc(1, sizeof(*f));
 
 	if (!f)
 		abort();
+	want_descriptors();
 	pthread_mutex_init(&f->mutex, NULL);
 	pthread_cond_init(&f->changed, NULL);
 	f->disk = disk_real;

@@ -314,14 +314,25 @@ static bool took_effect(struct judge *j, const struct answer *a)
 static int blame(struct judge *j, const struct answer *a, const char *what, uint64_t low,
 		 uint64_t high)
 {
+	char others[96] = "";
+	uint64_t last = 0, first = 0;
+
+	for (uint64_t i = plug_applied(j->plug); i > 0 && !a->index; i--)
+		if (explains(j, a, i)) {
+			last = last ? last : i;
+			first = i;
+		}
+	if (last)
+		snprintf(others, sizeof(others), ", though others from %lu to %lu do",
+			 (unsigned long)first, (unsigned long)last);
 	snprintf(j->why, sizeof(j->why),
 		 "client %u, %s of %lu/%s (%lu/%s), node %lu, answered %d: %s; batch %lu, states "
-		 "%lu to %lu, applied %lu to %lu, synced %lu",
+		 "%lu to %lu, applied %lu to %lu, synced %lu%s",
 		 a->client, call_name(a->call), (unsigned long)a->dir, a->name,
 		 (unsigned long)a->dir2, a->name2, (unsigned long)a->node, a->err, what,
 		 (unsigned long)a->index, (unsigned long)low, (unsigned long)high,
 		 (unsigned long)a->applied_then, (unsigned long)a->applied_now,
-		 (unsigned long)a->synced_now);
+		 (unsigned long)a->synced_now, others);
 	return 1;
 }
 
@@ -411,6 +422,8 @@ int judge_run(struct judge *j)
 		abort();
 	txn_may_block(j->t, true);
 	find_batches(j, o);
+	for (uint64_t i = 0; i <= plug_applied(j->plug); i++)
+		j->combined += j->batch_changes[i] > 1;
 	for (size_t i = 0; i < j->count && !bad; i++)
 		bad = judge_one(j, &j->answers[i], o);
 	for (size_t i = 0; i < o->count; i++)

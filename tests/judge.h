@@ -49,7 +49,8 @@ struct judge {
 	size_t count;
 	unsigned *batch_changes;    /* found: how many changes each batch holds, by index */
 	size_t explained, excused;  /* excused: seen inside a batch of several changes */
-	char why[256];
+	size_t combined;            /* batches of several changes */
+	char why[400];
 };
 
 /* judge_run: 0, or 1 with why set.  The answers must be sorted by `sent`; each client's changes

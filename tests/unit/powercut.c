@@ -85,7 +85,7 @@ struct run {
 	struct cond changed;
 	bool pulled;                        /* [lock] and atomic */
 	unsigned working;                   /* [lock] */
-	char why[400];
+	char why[500];
 };
 
 static uint64_t draw_from(uint64_t *state)
@@ -657,7 +657,7 @@ static int by_sent(const void *x, const void *y)
 	return (a->sent > b->sent) - (a->sent < b->sent);
 }
 
-static size_t explained, excused, runs;
+static size_t explained, excused, combined, runs;
 
 static void judge_world(struct run *r, unsigned at, struct store *store)
 {
@@ -682,6 +682,7 @@ static void judge_world(struct run *r, unsigned at, struct store *store)
 		broken(r, "%s: %s", r->worlds[at].volume, j.why);
 	explained += j.explained;
 	excused += j.excused;
+	combined += j.combined;
 	free(j.answers);
 	txn_free(j.t);
 }
@@ -860,8 +861,8 @@ static void answers_outlive_the_power(void **state)
 	do
 		assert_true(run_one(seed++));
 	while (clock_mono() < until);
-	print_message("%zu power cuts, %zu answers explained by a state, %zu by a batch of several\n",
-		      runs, explained, excused);
+	print_message("%zu power cuts; %zu answers explained by a state, %zu by one inside a batch; "
+		      "%zu batches of several changes\n", runs, explained, excused, combined);
 }
 
 /* A power cut is no news here. */
