@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	HANDLES_STEP = 4096,            /* handles given out without writing the allocator */
@@ -177,6 +178,8 @@ static int make_root(struct volume *v, struct txn *t)
 		.handle = ROOT_HANDLE,
 		.mode = S_IFDIR | 0755,
 		.nlink = 2,
+		.uid = geteuid(), /* a user's own server: its volumes are that user's */
+		.gid = getegid(),
 		.parent = ROOT_HANDLE,
 		.atime = now,
 		.mtime = now,
