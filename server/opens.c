@@ -7,6 +7,7 @@
 #include "server/openfile.h"
 #include "server/ops.h"
 #include "server/schedule.h"
+#include "server/session.h"
 #include "server/volume_inner.h"
 
 #include <stdlib.h>
@@ -125,6 +126,8 @@ static int open_add(struct volume *v, const struct request *req, uint64_t handle
 {
 	struct open_entry **link = find_link(v, req->session, handle);
 
+	if (session_dead(req->session))
+		return -KILN_ESTALE; /* its opens have been dropped already */
 	if (is_doomed(v, handle))
 		return -KILN_EDOOMED;
 	if (!link)

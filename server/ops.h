@@ -80,11 +80,16 @@ bool locktable_interrupt(struct locktable *lt, struct session *s, uint64_t uniqu
 void locktable_drop_owner(struct locktable *lt, struct session *s, uint64_t handle, uint64_t owner,
 			  bool flock);
 void locktable_drop_session(struct locktable *lt, struct session *s);
+/* locktable_abandon: at the server's end: those who wait, linked by next, for the caller to free:
+ * their clients will ask the next server. */
+struct request *locktable_abandon(struct locktable *lt);
 /* locktable_restore: puts back what a record says was held before a restart (client: its id). */
 int locktable_restore(struct locktable *lt, struct session *s, uint64_t handle,
 		      const struct lock_record *locks, size_t count);
-/* session_client: the client id of a session, the key of its records. */
+/* session_client: the client id of a session, the key of its records.  session_dead: it has ended,
+ * and what it held has been dropped or is about to be. */
 uint64_t session_client(const struct session *s);
+bool session_dead(const struct session *s);
 
 /* lock_store: keeps the locks that a client holds on an inode in its lock record, so that they
  * survive a restart; called by the lock table after each change, outside its lock; the write

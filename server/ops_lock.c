@@ -692,6 +692,10 @@ static int setlk_locked(struct locktable *lt, struct request *req, struct waiter
 	struct lockset *set;
 	int err;
 
+	if (session_dead(req->session)) { /* all it had has been dropped, and will not be again */
+		waiter_free(w);
+		return -KILN_ESTALE;
+	}
 	drop_double(lt, &w->want, w->unique);
 	set = set_make(lt, req->in.nodeid, w->want.client);
 	if (!set) {
@@ -813,6 +817,23 @@ void locktable_drop_session(struct locktable *lt, struct session *s)
 	for (struct lockset *set = lt->dirty; set; set = set->dirty_next)
 		fail_cycles(lt, set->file);
 	drain(lt);
+}
+
+struct request *locktable_abandon(struct locktable *lt)
+{
+	struct request *list = NULL;
+
+	lock_guard(&lt->lock);
+	while (lt->waiters) {
+		struct waiter *w = lt->waiters;
+		struct lockset *set = w->set;
+
+		waiter_unlink(w);
+		answer_later(&list, w->req, 0);
+		waiter_free(w);
+		set_prune(lt, set);
+	}
+	return list;
 }
 
 static bool record_valid(const struct lock_record *r)

@@ -10,6 +10,7 @@
 #include "server/openfile.h"
 #include "server/pool.h"
 #include "server/session.h"
+#include "server/volume.h"
 #include "server/volumes.h"
 
 #include <poll.h>
@@ -147,6 +148,8 @@ void server_stop(struct server *s)
 {
 	stop_threads(s);
 	sweep(s);
+	if (s->volumes && volumes_each(s->volumes, volume_abandon, NULL) != 0)
+		log_error("stopping: no memory to let go of who waits for a lock");
 	conn_close_all();
 	if (s->volumes)
 		volumes_close(s->volumes);

@@ -164,8 +164,12 @@ void session_connected(struct session *s, struct conn *c)
 	struct conn *old;
 
 	lock_take(&s->volume->lock);
-	old = s->conn;
-	s->conn = c;
+	if (session_dead(s)) {
+		old = c; /* it has ended just now: the client has to say hello once more */
+	} else {
+		old = s->conn;
+		s->conn = c;
+	}
 	if (old)
 		conn_get(old);
 	lock_give(&s->volume->lock);
@@ -283,17 +287,6 @@ static bool may_use(struct volume *v, struct worker *w, uint32_t uid)
 	return inode_get(w->reader, ROOT_HANDLE, &root) == 0 && root.uid == uid;
 }
 
-static struct session *find_session(struct volume *v, uint64_t client)
-{
-	lock_guard(&v->lock);
-	for (struct session *s = v->sessions; s; s = s->next)
-		if (s->client == client) {
-			session_get(s);
-			return s;
-		}
-	return NULL;
-}
-
 static int reserve_slot(void *context, uint32_t slot, const struct reply_record *r)
 {
 	struct session *s = context;
@@ -306,22 +299,39 @@ static int reserve_slot(void *context, uint32_t slot, const struct reply_record 
 	return 0;
 }
 
-/* link_new: false if the volume was deleted while the hello was under way. */
-static bool link_new(struct session *s)
+static struct session *find_locked(struct volume *v, uint64_t client)
 {
+	struct session *s = v->sessions;
+
+	while (s && s->client != client)
+		s = s->next;
+	if (s)
+		session_get(s);
+	return s;
+}
+
+/* Puts s into its volume's list.  Returns it, or the one that another hello of the same client has
+ * put there meanwhile, with a reference; NULL if the volume has been deleted meanwhile. */
+static struct session *link_new(struct session *s)
+{
+	struct session *there;
+
 	lock_guard(&s->volume->lock);
 	if (s->volume->retired)
-		return false;
+		return NULL;
+	there = find_locked(s->volume, s->client);
+	if (there)
+		return there;
 	session_get(s);
 	session_link(s);
-	return true;
+	return s;
 }
 
 /* NULL: refused. */
 static struct session *make_session(struct volume *v, const struct hello *h,
 				    struct verdict *verdict)
 {
-	struct session *s = session_new(v, h->client, h->secret, h->kind, h->host);
+	struct session *s = session_new(v, h->client, h->secret, h->kind, h->host), *linked;
 
 	if (!s) {
 		refuse(verdict, ENOMEM, "the server is out of memory");
@@ -337,16 +347,25 @@ static struct session *make_session(struct volume *v, const struct hello *h,
 	} else {
 		opens_mark(s);
 	}
-	if (link_new(s))
+	linked = link_new(s);
+	if (linked == s)
 		return s;
 	openfile_free(v->server->openfile, s->marker);
 	session_put(s);
-	refuse(verdict, ENOENT, GONE_TEXT);
-	return NULL;
+	if (!linked)
+		refuse(verdict, ENOENT, GONE_TEXT);
+	return linked;
+}
+
+static struct session *find_session(struct volume *v, uint64_t client)
+{
+	lock_guard(&v->lock);
+	return find_locked(v, client);
 }
 
 static int slots_make(struct session *s, const struct hello *h)
 {
+	lock_guard(&s->volume->lock); /* two hellos of one client at once */
 	if (h->kind == HELLO_FUSE_FD || s->counted)
 		return 0;
 	s->counted = calloc(h->slots, sizeof *s->counted);
@@ -359,20 +378,20 @@ static int hello_session(struct volume *v, struct worker *w, const struct hello 
 {
 	struct session *s = find_session(v, h->client);
 
-	if (s && s->secret != h->secret) {
-		session_put(s);
-		return refuse(verdict, EPERM, "another client has this identity");
-	}
-	if (s && s->kind != h->kind) {
-		session_put(s);
-		return refuse(verdict, EPROTO, "a client cannot change its kind of connection");
-	}
 	if (s)
 		verdict->reply.flags |= HELLO_RESUME;
 	else
 		s = make_session(v, h, verdict);
 	if (!s)
 		return -1;
+	if (s->secret != h->secret) {
+		session_put(s);
+		return refuse(verdict, EPERM, "another client has this identity");
+	}
+	if (s->kind != h->kind) {
+		session_put(s);
+		return refuse(verdict, EPROTO, "a client cannot change its kind of connection");
+	}
 	if (slots_make(s, h) != 0) {
 		session_put(s);
 		return refuse(verdict, ENOMEM, "the server is out of memory");

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum {
 	HANDLES_STEP = 4096,            /* handles given out without writing the allocator */
@@ -164,9 +163,24 @@ int volume_retire(struct volume *v, bool force)
 	return 0;
 }
 
-bool volume_quiet(const struct volume *v)
+void volume_abandon(void *context, struct volume *v)
 {
-	return __atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) == 1; /* the table's */
+	struct request *list = v->locks ? locktable_abandon(v->locks) : NULL;
+
+	(void)context;
+	while (list) {
+		struct request *next = list->next;
+
+		request_free(list);
+		list = next;
+	}
+}
+
+/* The last request may have been answered, and whoever did so still hold the role. */
+bool volume_quiet(struct volume *v)
+{
+	lock_guard(&v->lock);
+	return !v->role_held && __atomic_load_n(&v->refs, __ATOMIC_ACQUIRE) == 1; /* the table's */
 }
 
 /* --- loading ----------------------------------------------------------------------------------- */
@@ -178,8 +192,6 @@ static int make_root(struct volume *v, struct txn *t)
 		.handle = ROOT_HANDLE,
 		.mode = S_IFDIR | 0755,
 		.nlink = 2,
-		.uid = geteuid(), /* a user's own server: its volumes are that user's */
-		.gid = getegid(),
 		.parent = ROOT_HANDLE,
 		.atime = now,
 		.mtime = now,
@@ -326,12 +338,6 @@ struct store *volume_store(const struct volume *v)
 uint32_t volume_brick(const struct volume *v)
 {
 	return v->record.brick; /* never changes */
-}
-
-bool volume_bytes_pending(const struct volume *v)
-{
-	return __atomic_load_n(&v->last_write_seq, __ATOMIC_ACQUIRE) >
-	       commit_durable(store_committer(volume_store(v)));
 }
 
 struct locktable *volume_locks(struct volume *v)

@@ -71,9 +71,6 @@ int inode_lose_name(struct request *req, struct inode *inode);
  * capabilities if kill_priv. */
 int inode_truncate_nothing(struct request *req, struct inode *inode, bool kill_priv);
 
-/* volume_bytes_pending: bytes of some file of this volume have been changed in a batch that is not
- * durable yet. */
-bool volume_bytes_pending(const struct volume *v);
 /* volume_note_writer: this session changed handle's bytes now; volume_keep_cache: whether a
  * client that opens the inode may keep what it has cached of it (nobody else changed its bytes
  * within the cache time). */
@@ -99,9 +96,13 @@ void volume_record(struct volume *v, struct volume_record *out);
  * are (their clients get ESTALE/EIO).  -KILN_EVOLBUSY if sessions remain and not force. */
 int volume_retire(struct volume *v, bool force);
 
+/* volume_abandon: at the server's end, when no thread runs any more: who waits for a lock is left
+ * without an answer.  For volumes_each. */
+void volume_abandon(void *context, struct volume *v);
+
 /* volume_quiet: a retired volume has no session and no request left, so nothing will be put into
  * its brick any more.  Any thread. */
-bool volume_quiet(const struct volume *v);
+bool volume_quiet(struct volume *v);
 
 struct volume_info {
 	uint64_t inodes, blocks;      /* used */

@@ -92,7 +92,7 @@ int volume_retire(struct volume *v, bool force)
 	return 0;
 }
 
-bool volume_quiet(const struct volume *v)
+bool volume_quiet(struct volume *v)
 {
 	return !__atomic_load_n(&v->under_way, __ATOMIC_ACQUIRE);
 }

@@ -21,6 +21,7 @@ enum { ANSWERED_NOT = 1 };
 
 struct session {
 	uint64_t client;
+	bool dead;
 };
 
 struct volume {
@@ -35,6 +36,11 @@ static int store_error;
 static unsigned stores;
 
 /* --- in place of the server ------------------------------------------------------------- */
+
+bool session_dead(const struct session *s)
+{
+	return s->dead;
+}
 
 uint64_t session_client(const struct session *s)
 {
@@ -335,6 +341,36 @@ static void test_drop_session(void **state)
 	assert_int_equal(own->answer, -KILN_EINTR);
 	assert_int_equal(others->answer, 0);
 	assert_int_equal(stored_count[0][0], 0);
+}
+
+/* What it asked for on its last connection may still come when all it had has been dropped. */
+static void test_ended_session(void **state)
+{
+	struct parked *w;
+
+	try_lock(b, F_WRLCK, 20, 29);
+	locktable_drop_session(the_volume.locks, &sessions[0]);
+	sessions[0].dead = true;
+	assert_int_equal(try_lock(a, F_WRLCK, 0, 9), -KILN_ESTALE);
+	w = ask(FUSE_SETLKW, a, 0, F_WRLCK, 20, 29);
+	assert_int_equal(op_setlk(&w->req), -KILN_ESTALE);
+	sessions[0].dead = false;
+	assert_int_equal(try_lock(b, F_WRLCK, 0, 9), 0);
+}
+
+static void test_abandon(void **state)
+{
+	struct parked *w;
+	struct request *left;
+
+	try_lock(a, F_WRLCK, 0, 9);
+	lock_op(FUSE_SETLKW, b, 0, F_WRLCK, 0, 9, &w);
+	left = locktable_abandon(the_volume.locks);
+	assert_ptr_equal(left, &w->req);
+	assert_null(left->next);
+	assert_null(locktable_abandon(the_volume.locks));
+	assert_int_equal(w->answer, ANSWERED_NOT);
+	w->answer = 0; /* it stays so */
 }
 
 static void test_sent_again(void **state)
@@ -710,6 +746,8 @@ int main(void)
 		TEST(test_flock_convert),
 		TEST(test_drop_owner),
 		TEST(test_drop_session),
+		TEST(test_ended_session),
+		TEST(test_abandon),
 		TEST(test_sent_again),
 		TEST(test_restore),
 		TEST(test_reads_anew_under_the_lock),
