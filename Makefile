@@ -6,9 +6,7 @@ CASES ?=
 RUN = tests/run $(RUN_OPTIONS)
 FUZZ_SECONDS ?= 3600
 NINJA = ninja -j $(JOBS)
-comma := ,
-# $(call setup,OPTIONS): configures $(@D), silent unless it fails.
-setup = @out=$$($(CC_IS) meson setup $(1) $(@D) 2>&1) || { echo "$$out" | tail -n 20; rm -rf $(@D); exit 1; }
+QUIET_MESON = meson setup --fatal-meson-warnings
 
 .PHONY: all demo demo-stop test test-asan test-ubsan test-tsan fuzz check-clang install clean
 
@@ -53,22 +51,20 @@ clean:
 
 build/build.ninja:
 	@tools/install build
-	$(call setup,)
+	@$(QUIET_MESON) $(@D) >/dev/null
 
 build-asan/build.ninja:
 	@tools/install build demo test
-	$(call setup,-Db_sanitize=address$(comma)undefined -Db_lundef=false)
+	@$(QUIET_MESON) -Db_sanitize=address,undefined -Db_lundef=false $(@D) >/dev/null
 
 build-tsan/build.ninja:
 	@tools/install build demo test
-	$(call setup,-Db_sanitize=thread -Db_lundef=false)
-
-build-clang/build.ninja build-fuzz/build.ninja: CC_IS = CC=clang
+	@$(QUIET_MESON) -Db_sanitize=thread -Db_lundef=false $(@D) >/dev/null
 
 build-clang/build.ninja:
 	@tools/install build test
-	$(call setup,)
+	@CC=clang $(QUIET_MESON) $(@D) >/dev/null
 
 build-fuzz/build.ninja:
 	@tools/install build test
-	$(call setup,-Dfuzz=true -Db_sanitize=address$(comma)undefined -Db_lundef=false)
+	@CC=clang $(QUIET_MESON) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false $(@D) >/dev/null

@@ -26,8 +26,9 @@
 
 enum {
 	BATCH_MAX = 32,            /* messages of one connection before others get a turn */
-	OUT_MAX = 8 << 20,         /* unsent bytes after which a client that does not read is
-	                              read from no more */
+	OUT_MAX = 16 << 20,        /* unsent bytes after which a client that does not read is
+	                              read from no more, until it has half of that */
+	REFS_MAX = 2 * HELLO_SLOTS_MAX, /* each unanswered request holds one */
 	CORK_MAX = 16384,          /* larger replies are not gathered */
 	HELLO_SECONDS = 10,
 	FUSE_MAJOR = 10, FUSE_DEV_MINOR = 229, /* Documentation/admin-guide/devices.txt */
@@ -42,7 +43,7 @@ struct conn {
 	struct loop *loop;
 	int fd;
 	unsigned refs;             /* atomic; the loop's registration holds one */
-	enum conn_kind kind;       /* [lock] written by whoever moves it on */
+	enum conn_kind kind;       /* atomic: kind_of, kind_set */
 	uint32_t peer_uid;
 	struct session *session;   /* a reference; set before the first message */
 	struct conn *companion;    /* of a handed-over descriptor: a reference; never changes */
@@ -50,16 +51,19 @@ struct conn {
 	struct conn *next, **link; /* [conns.lock] list of all */
 
 	/* loop thread */
-	uint8_t *partial;          /* a message not yet whole */
+	uint8_t *partial;          /* a message not yet whole, or several (backlog) */
 	size_t partial_len, partial_cap;
+	bool backlog;              /* it holds whole ones, left there while throttled */
 
 	struct lock lock;          /* CONN */
 	uint8_t *out;              /* [lock] not yet sent */
 	size_t out_len, out_cap, out_sent;
+	size_t owed;               /* [lock] bytes of replies that a pool is working at */
 	bool corked;               /* [lock] replies are gathered until the batch ends */
 	bool dead;                 /* [lock] nothing is written any more */
 	bool killed;               /* [lock] to be closed */
-	bool throttled;            /* [lock] not read from until out has drained */
+	bool throttled;            /* [lock] not read from until out has drained; loop: atomic */
+	uint32_t watched;          /* [lock] events that the loop looks for */
 };
 
 static struct {
@@ -70,6 +74,16 @@ static struct {
 static void conn_ready(struct source *s, struct worker *w, uint32_t events);
 
 /* --- life ----------------------------------------------------------------------------------- */
+
+static enum conn_kind kind_of(const struct conn *c)
+{
+	return __atomic_load_n(&c->kind, __ATOMIC_ACQUIRE);
+}
+
+static void kind_set(struct conn *c, enum conn_kind kind)
+{
+	__atomic_store_n(&c->kind, kind, __ATOMIC_RELEASE);
+}
 
 static struct conn *conn_new(struct server *server, struct loop *loop, int fd, uint32_t peer_uid,
 			     enum conn_kind kind)
@@ -83,7 +97,8 @@ static struct conn *conn_new(struct server *server, struct loop *loop, int fd, u
 	c->loop = loop;
 	c->fd = fd;
 	c->refs = 1;
-	c->kind = kind;
+	kind_set(c, kind);
+	c->watched = EPOLLIN;
 	c->peer_uid = peer_uid;
 	c->since_ns = clock_mono();
 	lock_init(&c->lock, LOCK_RANK_CONN, "conn");
@@ -148,7 +163,7 @@ static void conn_end(struct conn *c, bool unmounted)
 	if (conn_set_dead(c))
 		return;
 	loop_remove(c->loop, c->fd, &c->source);
-	if (c->kind == CONN_STREAM || c->kind == CONN_FUSE)
+	if (kind_of(c) == CONN_STREAM || kind_of(c) == CONN_FUSE)
 		session_disconnected(c->session, c, unmounted);
 	/* The client waits on its companion alone, for an unmount as for a restart. */
 	if (c->companion)
@@ -185,11 +200,17 @@ void conn_kill(struct conn *c)
 
 /* --- replies --------------------------------------------------------------------------------- */
 
-static uint32_t watch_events(const struct conn *c)
+/* With the lock held.  A backlog that may go on is seen as soon as the loop looks again. */
+static void rewatch(struct conn *c)
 {
-	uint32_t events = c->throttled || c->kind == CONN_HELLO ? 0 : EPOLLIN;
+	bool reads = !c->throttled && kind_of(c) != CONN_HELLO;
+	uint32_t events = reads ? EPOLLIN : 0;
 
-	return c->out_len > c->out_sent ? events | EPOLLOUT : events;
+	if (c->out_len > c->out_sent || (reads && c->backlog))
+		events |= EPOLLOUT;
+	if (events != c->watched)
+		loop_watch(c->loop, c->fd, &c->source, events);
+	c->watched = events;
 }
 
 static bool out_reserve(struct conn *c, size_t more)
@@ -250,22 +271,22 @@ static bool out_send(struct conn *c)
 	return true;
 }
 
-static void after_send(struct conn *c, bool had_rest, bool was_throttled)
+static void after_send(struct conn *c)
 {
-	bool rest = c->out_len > c->out_sent;
+	size_t rest = c->out_len - c->out_sent + c->owed;
 
-	c->throttled = c->out_len - c->out_sent > OUT_MAX || (was_throttled && rest);
-	if (rest != had_rest || c->throttled != was_throttled)
-		loop_watch(c->loop, c->fd, &c->source, watch_events(c));
+	__atomic_store_n(&c->throttled, rest > OUT_MAX || (c->throttled && rest > OUT_MAX / 2),
+			 __ATOMIC_RELAXED);
+	rewatch(c);
 }
 
 /* With the lock held; no system call but send(2) and sendmsg(2), which do not wait. */
 static bool stream_write(struct conn *c, const struct iovec *iov, int count, size_t total)
 {
-	bool had_rest = c->out_len > c->out_sent, was_throttled = c->throttled, ok;
 	struct msghdr msg = { .msg_iov = (struct iovec *)(uintptr_t)iov,
 			      .msg_iovlen = (size_t)count };
 	ssize_t n = 0;
+	bool ok;
 
 	if (c->corked && total <= CORK_MAX && c->out_len - c->out_sent < CORK_MAX)
 		return out_append(c, iov, count, 0);
@@ -279,7 +300,7 @@ static bool stream_write(struct conn *c, const struct iovec *iov, int count, siz
 	if (ok)
 		ok = out_append(c, iov, count, n > 0 ? (size_t)n : 0);
 	if (ok)
-		after_send(c, had_rest, was_throttled);
+		after_send(c);
 	return ok;
 }
 
@@ -313,7 +334,7 @@ void conn_reply(struct conn *c, struct request *req)
 	}
 	log_debug(wire, "reply %lu %s error %d len %u", (unsigned long)out.unique, req->op->name,
 		  out.error, out.len);
-	if (c->kind == CONN_FUSE) {
+	if (kind_of(c) == CONN_FUSE) {
 		/* the kernel looks for the number it sent, mark included */
 		if (req->resent)
 			out.unique |= WIRE_UNIQUE_RESEND;
@@ -321,6 +342,7 @@ void conn_reply(struct conn *c, struct request *req)
 		return;
 	}
 	lock_take(&c->lock);
+	c->owed -= req->owed;
 	if (!c->dead)
 		ok = stream_write(c, iov, count, out.len);
 	lock_give(&c->lock);
@@ -340,7 +362,7 @@ void conn_forget_attr(struct conn *c, uint64_t handle)
 	struct iovec iov = { &out, sizeof out };
 	bool ok = true;
 
-	if (c->kind == CONN_FUSE) {
+	if (kind_of(c) == CONN_FUSE) {
 		fuse_write(c, &iov, 1, sizeof out);
 		return;
 	}
@@ -352,23 +374,33 @@ void conn_forget_attr(struct conn *c, uint64_t handle)
 		conn_kill(c);
 }
 
+void conn_owe(struct conn *c, struct request *req, uint32_t bytes)
+{
+	if (!c || kind_of(c) != CONN_STREAM || bytes == 0)
+		return;
+	lock_guard(&c->lock);
+	req->owed += bytes;
+	c->owed += bytes;
+	if (!c->dead)
+		after_send(c);
+}
+
 static void conn_cork(struct conn *c)
 {
 	lock_guard(&c->lock);
 	c->corked = true;
 }
 
-static void conn_uncork(struct conn *c)
+static void conn_uncork(struct conn *c, bool backlog)
 {
-	bool ok, had_rest, was_throttled;
+	bool ok;
 
 	lock_take(&c->lock);
 	c->corked = false;
-	had_rest = false; /* while corked nothing was watched for on account of these bytes */
-	was_throttled = c->throttled;
+	c->backlog = backlog;
 	ok = c->dead || out_send(c);
 	if (ok && !c->dead)
-		after_send(c, had_rest, was_throttled);
+		after_send(c);
 	lock_give(&c->lock);
 	if (!ok)
 		conn_kill(c);
@@ -391,6 +423,8 @@ static bool message_in(struct conn *c, struct worker *w, void *message, size_t l
 		  req->in.opcode, (unsigned long)req->in.nodeid, len, err_name(err));
 	if (!err)
 		err = session_admit(c->session, req);
+	if (__atomic_load_n(&c->refs, __ATOMIC_RELAXED) > REFS_MAX && kind_of(c) == CONN_STREAM)
+		err = -KILN_EBADMSG; /* more unanswered than it has slots */
 	if (err == -KILN_EBADMSG) {
 		log_warn("client %016lx: malformed message (opcode %u, %zu bytes): connection closed",
 			 (unsigned long)session_client(c->session), req->in.opcode, len);
@@ -435,12 +469,18 @@ static void fuse_ready(struct conn *c, struct worker *w)
 		conn_end(c, unmounted);
 }
 
-/* Cuts bytes into messages; returns how many were used, -1 for nonsense. */
+static bool is_throttled(const struct conn *c)
+{
+	return __atomic_load_n(&c->throttled, __ATOMIC_RELAXED);
+}
+
+/* Cuts bytes into messages, as far as they are whole and the client takes its replies; returns
+ * how many were used, -1 for nonsense. */
 static ssize_t stream_cut(struct conn *c, struct worker *w, uint8_t *bytes, size_t len)
 {
 	size_t used = 0;
 
-	while (len - used >= WIRE_MESSAGE_MIN) {
+	while (len - used >= WIRE_MESSAGE_MIN && !is_throttled(c)) {
 		int64_t need = wire_length(bytes + used);
 
 		if (need < 0)
@@ -454,20 +494,42 @@ static ssize_t stream_cut(struct conn *c, struct worker *w, uint8_t *bytes, size
 	return (ssize_t)used;
 }
 
-/* What is left of a message is kept in memory of just its size. */
+/* What is left of a message is kept in memory of just its size; so are whole ones. */
 static bool partial_keep(struct conn *c, const uint8_t *bytes, size_t len)
 {
 	int64_t need = len >= WIRE_MESSAGE_MIN ? wire_length(bytes) : WIRE_MESSAGE_MIN;
 
 	if (need < 0)
 		return false;
-	c->partial = malloc((size_t)need);
+	c->partial_len = len;
+	c->partial_cap = (size_t)need > len ? (size_t)need : len;
+	c->partial = malloc(c->partial_cap);
 	if (!c->partial)
 		return false;
 	memcpy(c->partial, bytes, len);
-	c->partial_len = len;
-	c->partial_cap = (size_t)need;
 	return true;
+}
+
+static bool has_backlog(const struct conn *c)
+{
+	return c->partial && c->partial_len >= WIRE_MESSAGE_MIN &&
+	       wire_length(c->partial) <= (int64_t)c->partial_len;
+}
+
+static bool backlog_cut(struct conn *c, struct worker *w)
+{
+	uint8_t *bytes = c->partial;
+	size_t len = c->partial_len;
+	ssize_t used;
+	bool ok;
+
+	c->partial = NULL;
+	used = stream_cut(c, w, bytes, len);
+	ok = used >= 0;
+	if (ok && (size_t)used < len)
+		ok = partial_keep(c, bytes + used, len - (size_t)used);
+	free(bytes);
+	return ok;
 }
 
 static bool partial_grow(struct conn *c)
@@ -517,6 +579,8 @@ static bool stream_read(struct conn *c, struct worker *w, uint8_t *buffer, bool 
 {
 	ssize_t n, used;
 
+	if (has_backlog(c))
+		return backlog_cut(c, w);
 	if (c->partial)
 		return partial_fill(c, w, drained);
 	n = recv(c->fd, buffer, WIRE_MESSAGE_MAX, MSG_DONTWAIT);
@@ -542,12 +606,12 @@ static void stream_ready(struct conn *c, struct worker *w)
 	bool ok = buffer != NULL, drained = false;
 
 	conn_cork(c);
-	for (int i = 0; ok && !drained && i < BATCH_MAX; i++)
+	for (int i = 0; ok && !drained && !is_throttled(c) && i < BATCH_MAX; i++)
 		ok = stream_read(c, w, buffer, &drained);
 	schedule_flush(w);
 	buffer_put(buffer);
 	if (ok)
-		conn_uncork(c);
+		conn_uncork(c, has_backlog(c));
 	else
 		conn_end(c, false);
 }
@@ -592,8 +656,10 @@ static void hello_ready(struct conn *c)
 	c->partial_len += (size_t)n;
 	if (c->partial_len < sizeof(struct hello))
 		return;
-	__atomic_store_n(&c->kind, CONN_HELLO, __ATOMIC_RELAXED); /* silent until the pool has judged it */
-	loop_watch(c->loop, c->fd, &c->source, 0);
+	lock_take(&c->lock);
+	kind_set(c, CONN_HELLO); /* silent until the pool has judged it */
+	rewatch(c);
+	lock_give(&c->lock);
 	req = request_new(NULL, NULL, c);
 	if (!req) {
 		conn_end(c, false);
@@ -610,42 +676,66 @@ void conn_hello_done(struct conn *c, const struct hello_reply *reply, struct ses
 		     unsigned kind)
 {
 	struct iovec iov = { (void *)(uintptr_t)reply, sizeof *reply };
-	bool ok;
+	bool ok = session, dead;
 
 	lock_take(&c->lock);
-	if (session) {
+	dead = c->dead;
+	if (session && !dead) {
 		session_get(session);
 		c->session = session;
-		__atomic_store_n(&c->kind, kind == HELLO_FUSE_FD ? CONN_COMPANION : CONN_STREAM,
-				 __ATOMIC_RELAXED);
+		kind_set(c, kind == HELLO_FUSE_FD ? CONN_COMPANION : CONN_STREAM);
 	}
-	ok = !c->dead && stream_write(c, &iov, 1, sizeof *reply) && session;
-	if (ok)
-		loop_watch(c->loop, c->fd, &c->source, watch_events(c));
+	if (!dead)
+		ok = stream_write(c, &iov, 1, sizeof *reply) && session;
 	lock_give(&c->lock);
-	if (!ok)
+	if (session && dead)
+		session_disconnected(session, c, false); /* conn_end did not know of it */
+	else if (!ok)
 		conn_kill(c);
 }
 
 /* --- handed-over descriptors ---------------------------------------------------------------------- */
 
+static void close_all(const struct cmsghdr *cmsg)
+{
+	size_t count = (cmsg->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+	for (size_t i = 0; i < count; i++) {
+		int fd;
+
+		memcpy(&fd, CMSG_DATA(cmsg) + i * sizeof fd, sizeof fd);
+		close(fd);
+	}
+}
+
+/* A descriptor, or a code.  There is room for more than one, so more than one may come. */
 static int receive_descriptor(int fd)
 {
-	char byte, control[CMSG_SPACE(sizeof(int))];
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	char byte;
 	struct iovec iov = { &byte, 1 };
 	struct msghdr msg = { .msg_iov = &iov,
 			      .msg_iovlen = 1,
-			      .msg_control = control,
+			      .msg_control = &control,
 			      .msg_controllen = sizeof control };
 	struct cmsghdr *cmsg;
+	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	int got;
 
-	if (recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC) <= 0)
-		return errno == EAGAIN ? -KILN_EWOULDBLOCK : -KILN_ECLOSED;
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return -KILN_EWOULDBLOCK;
+	if (n <= 0)
+		return -KILN_ECLOSED;
 	cmsg = CMSG_FIRSTHDR(&msg);
-	if (!cmsg || cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS ||
-	    cmsg->cmsg_len != CMSG_LEN(sizeof(int)))
+	if (!cmsg || cmsg->cmsg_level != SOL_SOCKET || cmsg->cmsg_type != SCM_RIGHTS)
 		return -KILN_EBADMSG;
+	if (cmsg->cmsg_len != CMSG_LEN(sizeof(int))) {
+		close_all(cmsg);
+		return -KILN_EBADMSG;
+	}
 	memcpy(&got, CMSG_DATA(cmsg), sizeof got);
 	return got;
 }
@@ -686,8 +776,10 @@ static int fuse_attach(struct conn *companion, int fd)
 	if (session_init_done(c->session))
 		ask_resend(c);
 	err = loop_add(c->loop, c->fd, &c->source, EPOLLIN);
-	if (err)
+	if (err) {
+		session_disconnected(c->session, c, false);
 		conn_put(c);
+	}
 	return err;
 }
 
@@ -712,57 +804,56 @@ static void companion_ready(struct conn *c)
 
 static void out_ready(struct conn *c)
 {
-	bool ok, had_rest, was_throttled;
+	bool ok;
 
 	lock_take(&c->lock);
-	had_rest = c->out_len > c->out_sent;
-	was_throttled = c->throttled;
 	ok = c->dead || out_send(c);
 	if (ok && !c->dead)
-		after_send(c, had_rest, was_throttled);
+		after_send(c);
 	lock_give(&c->lock);
 	if (!ok)
 		conn_end(c, false);
 }
 
-static enum conn_kind conn_kind(struct conn *c, bool *dead)
+static void in_ready(struct conn *c, struct worker *w)
 {
-	lock_guard(&c->lock);
-	*dead = c->dead;
-	return c->kind;
+	switch (kind_of(c)) {
+	case CONN_FUSE:
+		fuse_ready(c, w);
+		break;
+	case CONN_STREAM:
+		stream_ready(c, w);
+		break;
+	case CONN_COMPANION:
+		companion_ready(c);
+		break;
+	case CONN_NEW:
+		hello_ready(c);
+		break;
+	case CONN_HELLO:
+		break;
+	}
 }
 
 static void conn_ready(struct source *s, struct worker *w, uint32_t events)
 {
 	struct conn *c = (struct conn *)s;
-	enum conn_kind kind;
-	bool dead;
+	bool broken = events & (EPOLLERR | EPOLLHUP);
 
 	conn_get(c); /* it may end meanwhile */
 	if (server_stopping(c->server)) {
 		loop_watch(c->loop, c->fd, s, 0); /* what has not been read stays for the next */
-		if (events & (EPOLLERR | EPOLLHUP))
+		if (broken)
 			conn_end(c, false);
 		conn_put(c);
 		return;
 	}
 	if (events & EPOLLOUT)
 		out_ready(c);
-	kind = conn_kind(c, &dead);
-	if (dead)
-		events = 0;
-	else if (kind == CONN_HELLO && (events & (EPOLLERR | EPOLLHUP)))
+	if (!c->dead && broken && (kind_of(c) == CONN_HELLO || is_throttled(c)))
 		conn_end(c, false);
-	else if (events & (EPOLLIN | EPOLLERR | EPOLLHUP)) {
-		if (kind == CONN_FUSE)
-			fuse_ready(c, w);
-		else if (kind == CONN_STREAM)
-			stream_ready(c, w);
-		else if (kind == CONN_COMPANION)
-			companion_ready(c);
-		else if (kind == CONN_NEW)
-			hello_ready(c);
-	}
+	else if (!c->dead && (broken || (events & EPOLLIN) || c->backlog))
+		in_ready(c, w);
 	conn_put(c);
 }
 
@@ -809,14 +900,13 @@ static unsigned conns_pick(struct conn **out, unsigned cap, bool (*pick)(const s
 
 static bool is_late(const struct conn *c)
 {
-	return __atomic_load_n(&c->kind, __ATOMIC_RELAXED) == CONN_NEW &&
-	       clock_mono() - c->since_ns > HELLO_SECONDS * NS_PER_S;
+	return kind_of(c) == CONN_NEW && clock_mono() - c->since_ns > HELLO_SECONDS * NS_PER_S;
 }
 
-static bool is_any(const struct conn *c)
+/* At the end only, when nobody else can end it. */
+static bool is_left(const struct conn *c)
 {
-	(void)c;
-	return true;
+	return !c->dead;
 }
 
 void conn_tick(void)
@@ -835,7 +925,7 @@ void conn_close_all(void)
 	struct conn *some[64];
 	unsigned count;
 
-	while ((count = conns_pick(some, 64, is_any)) > 0)
+	while ((count = conns_pick(some, 64, is_left)) > 0)
 		for (unsigned i = 0; i < count; i++) {
 			if (!conn_set_dead(some[i]))
 				conn_put(some[i]); /* the registration's: its loop is gone */

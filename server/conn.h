@@ -28,6 +28,10 @@ void conn_reply(struct conn *c, struct request *req);
  * changed.  Kernels only take a look at a flag for that, so it cannot wait for anything.  Any
  * thread. */
 void conn_forget_attr(struct conn *c, uint64_t handle);
+/* conn_owe: a request that waits in a queue holds so many bytes, or will be answered with them: until
+ * it is answered they count as unsent, so that no client can have more than its share waiting.
+ * c NULL: nothing. */
+void conn_owe(struct conn *c, struct request *req, uint32_t bytes);
 /* conn_kill: it is closed soon, by its loop.  Any thread. */
 void conn_kill(struct conn *c);
 

@@ -77,6 +77,7 @@ struct request {
 	void *buffer;              /* the request's own copy, once it has moved to a queue */
 	uint32_t slot;             /* for its reply record; SLOT_NONE if it needs none */
 	uint64_t arrived_ns;
+	uint32_t owed;             /* bytes of the reply that its connection reckons with (conn_owe) */
 
 	/* The reply: out[0..out_len), then body[0..body_len). */
 	union {

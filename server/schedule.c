@@ -100,6 +100,8 @@ static int request_keep(struct worker *w, struct request *req)
 		req->buffer = req->in.len > COPY_MAX ? buffer_get() : malloc(req->in.len);
 		if (!req->buffer)
 			return -KILN_ENOMEM;
+		if (req->in.len > COPY_MAX)
+			conn_owe(req->conn, req, req->in.len);
 		memcpy(req->buffer, from, req->in.len);
 		wire_rebase(req, from, req->buffer);
 	}
@@ -249,7 +251,8 @@ static void reader_aim(struct worker *w, struct request *req)
 static void reader_aim_durable(struct worker *w, struct request *req)
 {
 	struct volume *v = req->volume;
-	bool fresh = volume_bytes_pending(v);
+	bool fresh = __atomic_load_n(&v->last_write_seq, __ATOMIC_ACQUIRE) >
+		     commit_durable(committer_of(v));
 
 	w->view = durable_take(commit_view(committer_of(v)));
 	if (!w->view)
@@ -825,10 +828,23 @@ void schedule_data(struct worker *w, struct request *req)
 	start_data(w, req);
 }
 
+/* The most a reply can hold; nothing to speak of but for those that say so themselves. */
+static uint32_t reply_bytes(const struct request *req)
+{
+	const struct fuse_read_in *read = req->arg;
+
+	if (req->in.opcode != FUSE_READ && req->in.opcode != FUSE_READDIR &&
+	    req->in.opcode != FUSE_READDIRPLUS)
+		return 0;
+	return read->size < REPLY_BYTES_MAX ? read->size : REPLY_BYTES_MAX;
+}
+
 static void start_read(struct worker *w, struct request *req)
 {
-	if (read_try(w, req) == -KILN_EWOULDBLOCK)
-		to_pool(w, req, POOL_READ, run_read);
+	if (read_try(w, req) != -KILN_EWOULDBLOCK)
+		return;
+	conn_owe(req->conn, req, reply_bytes(req));
+	to_pool(w, req, POOL_READ, run_read);
 }
 
 /* --- one queue for everything, for comparison (--one-queue) ------------------------------------- */
