@@ -1,4 +1,5 @@
 # The scripts of the tree are clean: shellcheck where it is installed, else a syntax check.
+# timeout: 240
 . "$KILN_TESTS/lib.sh"
 cd "$KILN_TOP"
 scripts=(.ci/run tools/install tests/lib.sh tests/cases/*.sh)
