@@ -24,6 +24,7 @@ struct embed *embed_new(void)
 		setenv("TMPDIR", "/dev/shm", 0);
 	e->dir = tmpdir_make();
 	snprintf(e->address, sizeof(e->address), "unix:%s/sock", e->dir);
+	e->listen[0] = e->address;
 	e->plug = plug_new();
 	e->disk = fault_disk_new();
 	return e;
@@ -52,12 +53,11 @@ static struct store_options options(struct embed *e, char *path, size_t cap)
 
 void embed_start(struct embed *e)
 {
-	const char *listen[] = { e->address, NULL };
 	char path[160], *why;
 	struct server_options o = {
 		.dir = path,
 		.store = options(e, path, sizeof(path)),
-		.listen = listen,
+		.listen = e->listen,
 		.loops = 2,
 		.readers = 2,
 		.writers = 2,

@@ -9,6 +9,7 @@
 
 struct embed {
 	char *dir, address[160];  /* address: unix:... */
+	const char *listen[2];
 	struct plug *plug;
 	struct fault_disk *disk;
 	struct server *server;

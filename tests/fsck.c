@@ -112,14 +112,17 @@ static int take_trash(void *context, uint64_t handle, uint32_t gen)
 	return 0;
 }
 
-/* Attributes and blocks: their inode must be there. */
-static int take_part(void *context, const unsigned char *tail, size_t tail_len, const void *value,
+static int take_attribute(void *context, const unsigned char *tail, size_t tail_len, const void *value,
 		     size_t value_len)
 {
 	struct fsck *f = context;
 
-	if (!find(f, be64_at(tail)))
-		return BAD(f, "inode %lu is not there, but something of it is", LU(be64_at(tail)));
+	const uint32_t flags = INODE_XATTR | INODE_ACL | INODE_DEFACL | INODE_CAPS;
+	struct node *n = find(f, be64_at(tail));
+
+	if (!n || !(n->inode.flags & flags))
+		return BAD(f, "an attribute belongs to inode %lu, which does not know",
+			   LU(be64_at(tail)));
 	return 0;
 }
 
@@ -209,7 +212,7 @@ int fsck_brick(struct txn *t, char *why, size_t cap)
 	if (!bad)
 		bad = trash_each(t, take_trash, &f);
 	if (!bad)
-		bad = walk(&f, KV_REST, 'x', take_part);
+		bad = walk(&f, KV_REST, 'x', take_attribute);
 	if (!bad)
 		bad = walk(&f, KV_REST, 'b', take_block);
 	for (size_t i = 0; !bad && i < f.count; i++) {
