@@ -46,6 +46,8 @@ struct data {
 	struct file *newest, *oldest; /* [lock] */
 	unsigned open_count;          /* [lock] */
 	bool evicted;                 /* [lock] a file has been closed to make room */
+	unsigned closing;             /* [lock] such that are being synced before that */
+	struct cond closed;           /* closing has fallen */
 	struct dirset *dirs;          /* [lock] directories whose names are durable */
 };
 
@@ -84,6 +86,7 @@ int data_open(const char *store_dir, const struct disk *disk, unsigned max_open,
 	d->root = -1;
 	d->max_open = max_open;
 	lock_init(&d->lock, LOCK_RANK_DATA, "data files");
+	cond_init(&d->closed);
 	d->dirs = dirset_new();
 	err = d->dirs ? disk->open(disk, AT_FDCWD, store_dir, O_RDONLY | O_DIRECTORY, 0, &parent)
 		      : -KILN_ENOMEM;
@@ -162,6 +165,7 @@ void data_close(struct data *d)
 	if (d->root >= 0)
 		d->disk->close(d->disk, d->root);
 	dirset_free(d->dirs);
+	cond_destroy(&d->closed);
 	lock_destroy(&d->lock);
 	free(d);
 }
@@ -241,6 +245,7 @@ static struct file *too_many(struct data *d)
 	if (victim) {
 		forget(d, victim);
 		d->evicted = true;
+		d->closing++;
 	}
 	return victim;
 }
@@ -255,6 +260,9 @@ static void close_victim(struct data *d, struct file *f)
 		__atomic_store_n(&d->failed, true, __ATOMIC_RELEASE);
 	}
 	file_free(d, f);
+	lock_guard(&d->lock);
+	d->closing--;
+	cond_broadcast(&d->closed);
 }
 
 /* insert: made becomes the table's file for its id, unless another thread was faster. */
@@ -599,13 +607,16 @@ int data_sync_many(struct data *d, const struct data_id *ids, size_t count)
 	return err;
 }
 
-/* dirty_ids: a file that is not open has no unsynced writes (see the top). */
+/* dirty_ids: a file that is not open has no unsynced writes (see the top), once those have been
+ * synced that are being closed to make room. */
 static int dirty_ids(struct data *d, struct data_id **out, size_t *count)
 {
 	struct data_id *ids;
 	size_t n = 0;
 
 	lock_guard(&d->lock);
+	while (d->closing)
+		cond_wait(&d->closed, &d->lock);
 	ids = malloc((d->open_count + 1) * sizeof(*ids));
 	if (!ids)
 		return -KILN_ENOMEM;
@@ -623,6 +634,8 @@ int data_sync_all(struct data *d)
 	size_t count = 0;
 	int err = dirty_ids(d, &ids, &count);
 
+	if (!err && __atomic_load_n(&d->failed, __ATOMIC_ACQUIRE))
+		err = -KILN_EIO;
 	if (!err)
 		err = data_sync_many(d, ids, count);
 	free(ids);

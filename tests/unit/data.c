@@ -5,6 +5,9 @@
 #include "tests/unit/tmpdir.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -240,6 +243,72 @@ static void closing_to_make_room_syncs_first(void **state)
 		expect(f->data, (struct data_id){ .handle = i, .brick = 1 }, 0, "text");
 }
 
+static void remove_all_but_the_one_in_the_way(struct data *d)
+{
+	for (unsigned i = 2; i <= MAX_OPEN + 1; i++)
+		assert_int_equal(data_remove(d, (struct data_id){ .handle = i, .brick = 1 }), 0);
+}
+
+/* Nothing is left open that could tell of it. */
+static void what_could_not_be_synced_fails_all(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned i = 1; i <= MAX_OPEN; i++)
+		write_text(f->data, (struct data_id){ .handle = i, .brick = 1 }, 0, "text");
+	fault_disk_fail(f->disk, FAULT_SYNC, 1, -KILN_EIO);
+	write_text(f->data, (struct data_id){ .handle = MAX_OPEN + 1, .brick = 1 }, 0, "text");
+	remove_all_but_the_one_in_the_way(f->data);
+	assert_int_equal(data_sync_all(f->data), -KILN_EIO);
+}
+
+struct other {
+	struct fixture *f;
+	bool go, early; /* go: atomic */
+};
+
+static void *make_room(void *context)
+{
+	struct other *o = context;
+
+	write_text(o->f->data, (struct data_id){ .handle = MAX_OPEN + 1, .brick = 1 }, 0, "text");
+	return NULL;
+}
+
+static void *sync_all(void *context)
+{
+	struct other *o = context;
+
+	assert_int_equal(data_sync_all(o->f->data), 0);
+	o->early = !__atomic_load_n(&o->go, __ATOMIC_ACQUIRE);
+	return NULL;
+}
+
+static void all_includes_what_is_being_closed(void **state)
+{
+	struct other o = { .f = *state };
+	pthread_t closes, syncs;
+	unsigned before;
+
+	for (unsigned i = 1; i <= MAX_OPEN; i++)
+		write_text(o.f->data, (struct data_id){ .handle = i, .brick = 1 }, 0, "text");
+	before = fault_disk_count(o.f->disk, FAULT_SYNC);
+	fault_disk_hold(o.f->disk);
+	assert_int_equal(pthread_create(&closes, NULL, make_room, &o), 0);
+	while (fault_disk_count(o.f->disk, FAULT_SYNC) == before)
+		sched_yield();
+	remove_all_but_the_one_in_the_way(o.f->data);
+	assert_int_equal(pthread_create(&syncs, NULL, sync_all, &o), 0);
+	for (int i = 0; i < 100; i++) /* who would not wait has every chance to be early */
+		sched_yield();
+	poll(NULL, 0, 20);
+	__atomic_store_n(&o.go, true, __ATOMIC_RELEASE);
+	fault_disk_go(o.f->disk);
+	pthread_join(closes, NULL);
+	pthread_join(syncs, NULL);
+	assert_false(o.early);
+}
+
 static void errors_of_the_disk_arrive(void **state)
 {
 	struct fixture *f = *state;
@@ -295,6 +364,8 @@ int main(void)
 		TEST(a_name_is_synced_with_its_file),
 		TEST(many_are_synced_together),
 		TEST(closing_to_make_room_syncs_first),
+		TEST(what_could_not_be_synced_fails_all),
+		TEST(all_includes_what_is_being_closed),
 		TEST(errors_of_the_disk_arrive),
 		TEST(removed_is_gone),
 	};
