@@ -416,7 +416,7 @@ static void orphan_insert(struct volume *v, uint64_t handle)
 	for (; i < holders; i++)
 		o->holders[i] = NULL;
 	v->orphans = o;
-	v->orphan_count++;
+	__atomic_store_n(&v->orphan_count, v->orphan_count + 1, __ATOMIC_RELAXED);
 }
 
 void opens_orphan_add(struct volume *v, uint64_t handle)
@@ -448,7 +448,7 @@ void opens_orphan_drop(struct volume *v, uint64_t handle)
 		return;
 	*link = o->next;
 	free(o);
-	v->orphan_count--;
+	__atomic_store_n(&v->orphan_count, v->orphan_count - 1, __ATOMIC_RELAXED);
 }
 
 unsigned opens_of_session(struct session *s)

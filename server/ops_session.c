@@ -86,7 +86,7 @@ int op_forget(struct request *req)
 	const struct fuse_batch_forget_in *batch = req->arg;
 
 	/* what a client has looked up is not counted; only after a restart does it matter */
-	if (!req->volume->orphans)
+	if (__atomic_load_n(&req->volume->orphan_count, __ATOMIC_RELAXED) == 0)
 		return 0;
 	if (req->in.opcode == FUSE_FORGET) {
 		opens_forget(req->session, req->in.nodeid);

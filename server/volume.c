@@ -44,6 +44,7 @@ int volume_new(struct server *server, const struct volume_record *record, struct
 	v->refs = 1;
 	lock_init(&v->lock, LOCK_RANK_VOLUME, "volume");
 	cond_init(&v->cond);
+	v->brick = record->brick;
 	set_options(v, record);
 	*out = v;
 	return 0;
@@ -241,7 +242,7 @@ static int load_trash(void *context, uint64_t handle, uint32_t gen)
 
 static int load_tables(struct volume *v)
 {
-	v->group = txn_group_new(volume_store(v), v->record.brick);
+	v->group = txn_group_new(volume_store(v), v->brick);
 	v->locks = locktable_new(v);
 	v->turns = calloc(TURN_BUCKETS, sizeof(struct request *));
 	v->notes = calloc(WRITERS_KEPT, sizeof *v->notes);
@@ -337,7 +338,7 @@ struct store *volume_store(const struct volume *v)
 
 uint32_t volume_brick(const struct volume *v)
 {
-	return v->record.brick; /* never changes */
+	return v->brick;
 }
 
 struct locktable *volume_locks(struct volume *v)

@@ -57,6 +57,7 @@ struct volume {
 	struct cond cond;              /* loading has ended */
 
 	struct volume_record record;   /* [lock] */
+	uint32_t brick;                /* never changes */
 	bool read_only;                /* [atomic] copies for the hot path */
 	uint8_t durability, cache;     /* [atomic] */
 	uint64_t quota_blocks, quota_inodes; /* [atomic] */
@@ -91,7 +92,7 @@ struct volume {
 	uint64_t *doomed;                    /* [lock] */
 	unsigned doomed_count, doomed_cap;   /* [lock] */
 	struct orphan *orphans;              /* [lock] */
-	unsigned orphan_count;               /* [lock] */
+	unsigned orphan_count;               /* [lock] also read without it, as a hint */
 	unsigned recovered;                  /* [lock] sessions whose opens are not known */
 	uint64_t boot_handle;                /* handles below are from before the load */
 
