@@ -78,6 +78,8 @@ int op_getxattr(struct request *req)
 	if (!(inode.flags & flag) || hidden(req, req->name[0]))
 		return -KILN_ENODATA;
 	err = xattr_get(req->txn, inode.handle, req->name[0], request_body(req), cap, &len);
+	if (err == -KILN_ENODATA) /* or is it the inode that has gone since it was looked at? */
+		err = inode_get(req->txn, inode.handle, &inode) == -KILN_ESTALE ? -KILN_ESTALE : err;
 	if (err && !(err == -KILN_ERANGE && cap == 0))
 		return err;
 	return reply_value(req, arg->size, request_body(req), len);

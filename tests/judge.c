@@ -286,7 +286,8 @@ static bool explains(struct judge *j, const struct answer *a, uint64_t index)
 	return yes;
 }
 
-/* A change that worked, alone in its batch, has done what it should. */
+/* A change that worked, the only client's one in its batch, has done what it should.  (An inode
+ * without a name may have been removed for good in the same batch.) */
 static bool took_effect(struct judge *j, const struct answer *a)
 {
 	struct kv_view *view = plug_view(j->kv, a->index);
@@ -303,7 +304,7 @@ static bool took_effect(struct judge *j, const struct answer *a)
 	} else if (a->call == CALL_RENAME) {
 		ok = child(j, a->dir2, a->name2, &i) == 1;
 	} else if (a->call == CALL_SETATTR) {
-		ok = inode_get(j->t, a->node, &i) == 0 && i.mode == a->mode;
+		ok = inode_get(j->t, a->node, &i) != 0 || i.mode == a->mode;
 	}
 	kv_view_free(j->kv, view);
 	return ok;

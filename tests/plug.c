@@ -8,7 +8,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { JITTER_SHARE = 16, BLOCK_SHARE = 24, NAP_NS = 50000, SYNC_NS = 600000, KEY_ROOM = 300 };
+enum {
+	JITTER_SHARE = 16, BLOCK_SHARE = 24, APPLY_SHARE = 3, /* one in so many */
+	NAP_NS = 50000, SYNC_NS = 600000, APPLY_NS = 300000,  /* at most */
+	KEY_ROOM = 300,
+};
 
 struct version {
 	struct version *older;
@@ -343,8 +347,15 @@ static int plug_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 {
 	struct plug *p = plug_of(kv);
 
+	uint64_t drawn;
+
 	if (jitter(p) && flags & KV_NOSTALL)
 		return -KILN_EWOULDBLOCK;
+	pthread_mutex_lock(&p->mutex);
+	drawn = p->random ? draw(p) : 1;
+	pthread_mutex_unlock(&p->mutex);
+	if (drawn % APPLY_SHARE == 0) /* others queue up behind this one */
+		nap((drawn >> 8) % APPLY_NS);
 	pthread_mutex_lock(&p->mutex);
 	p->applied++;
 	for (size_t i = 0; i < b->count; i++)

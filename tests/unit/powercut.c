@@ -613,6 +613,7 @@ static void client_begin(struct run *r, unsigned i)
 	c->id = i % CLIENTS;
 	c->random = (r->seed + i + 1) * 0x9e3779b97f4a7c15;
 	c->kiln = embed_connect(r->embed, c->world->volume, i + 1);
+	do_mkdir(c); /* behind it the client's record is there, so clients are known by their order */
 }
 
 static void client_end(struct client *c)
