@@ -2,7 +2,7 @@
 # tools/demo.sh start | stop: a server on a new data directory below ./.demo, one volume, mounted
 # and with a real tree in it.  `make demo` and `make demo-stop` call it.
 set -eu -o pipefail
-cd "$(dirname "$0")/.."
+cd -P "$(dirname "$0")/.."
 kiln=$PWD/${KILN_BUILD:-build}/kiln
 demo=$PWD/.demo
 sock=$demo/sock
@@ -34,7 +34,8 @@ check() {
 # Whatever a former demo left, also one that was interrupted.
 clean() {
 	local pid
-	if [ -d "$demo/mnt" ] && mountpoint -q "$demo/mnt" 2>/dev/null; then
+	# nothing may look into the mount before it is gone: without its server that waits for ever
+	if grep -qF " ${demo// /\\040}/mnt " /proc/self/mounts; then
 		"$kiln" umount --force "$demo/mnt" 2>/dev/null || umount -l "$demo/mnt" 2>/dev/null ||
 			fusermount3 -uz "$demo/mnt" || die "cannot unmount $demo/mnt; is a shell in it?"
 	fi
@@ -58,7 +59,9 @@ start() {
 	mkdir -p "$demo/mnt"
 	say "a server on a new data directory"
 	echo "\$ kiln serve .demo/data --listen unix:.demo/sock &"
-	"$kiln" serve "$demo/data" --listen "unix:$sock" >"$demo/server.log" 2>&1 </dev/null &
+	# in a session of its own: Ctrl-C is for this script, which then cleans up after itself
+	trap 'clean; exit 130' INT TERM
+	setsid "$kiln" serve "$demo/data" --listen "unix:$sock" >"$demo/server.log" 2>&1 </dev/null &
 	echo $! >"$demo/pid"
 	for _ in $(seq 200); do
 		"$kiln" status >/dev/null 2>&1 && break
@@ -83,6 +86,7 @@ start() {
 	run df -h .demo/mnt
 	run kiln volume list
 	run kiln status
+	trap - INT TERM
 	say "yours now"
 	cat <<TEXT
 The volume is mounted at  $demo/mnt
