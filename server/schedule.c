@@ -159,14 +159,15 @@ static void run_answer(struct worker *w, struct request *req)
 static void durable_done(struct commit_wait *wait, int err)
 {
 	struct request *req = (struct request *)((char *)wait - offsetof(struct request, wait));
+	struct worker *w = worker_self();
 
 	if (err)
 		req->error = err;
 	req->run = run_answer;
 	if (req->conn && wait->together > DIRECT_MAX)
 		loop_post(conn_loop(req->conn), req);
-	else
-		answer_counted(req->volume->server->committer_stats, req);
+	else /* what needs no waiting comes back on the thread that asked */
+		answer_counted(w ? &w->stats : req->volume->server->committer_stats, req);
 }
 
 /* The body lies in a worker's buffer, which the next request will use. */
