@@ -199,6 +199,11 @@ int format_read(const char *dir, int dir_fd, struct format *out, char **why)
 			       "%s was written by a newer kiln: it has store format %d, this is kiln "
 			       "%s, which knows formats up to %d; use a newer kiln",
 			       dir, version, KILN_VERSION, FORMAT_VERSION);
+	if (version >= 1 && version < FORMAT_VERSION)
+		return why_set(why, -KILN_EVERSION,
+			       "%s was written by an older kiln: it has store format %d, this is kiln "
+			       "%s, which knows format %d only; copy its files with that kiln",
+			       dir, version, KILN_VERSION, FORMAT_VERSION);
 	if (version < 1 ||
 	    sscanf(text, "kiln store %d\nbackend %15s\nlayout %15s\nuuid %36s\n%n", &version,
 		   out->backend, out->layout, out->uuid, &end) != 4 ||

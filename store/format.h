@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-enum { FORMAT_VERSION = 1 };
+enum { FORMAT_VERSION = 2 };
 
 struct format {
 	char backend[16], layout[16], uuid[40];

@@ -23,6 +23,7 @@ struct kv;
 struct kv_view; /* the state at one moment; owned by the caller */
 struct kv_scan; /* an ordered walk; owned by the caller, used by one thread */
 struct kv_batch;
+struct disk;
 
 /* Key spaces: with layout `single` all are one, with `split` each is a column family of the
  * same database and cache. */
@@ -38,6 +39,9 @@ struct kv_options {
 	const char *layout;   /* "single" or "split"; must equal what the store was created with */
 	uint64_t cache_bytes; /* block cache; 0: default 32 MiB */
 	uint64_t buffer_bytes;/* memtable; 0: default 16 MiB */
+	const char *journal;  /* directory of the journal; NULL: PATH/journal */
+	uint64_t segment_bytes; /* of the journal; 0: default 4 MiB */
+	const struct disk *disk; /* what the journal is written through; NULL: disk_real */
 	bool create;
 };
 

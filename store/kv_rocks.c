@@ -1,12 +1,22 @@
 /* RocksDB behind the key-value seam: the only file that calls it.
  *
- * An apply writes the journal (one write(2) into the page cache, so a killed process loses
- * nothing) and the memtable; a sync is one fdatasync of the journal.  RocksDB's C interface
- * hands back malloc'd error strings and values; neither leaves this file.  Why each setting is
- * as it is: the set_ functions below. */
+ * An apply writes our own journal (store/journal.h: one write(2) into the page cache, so a killed
+ * process loses nothing) and then the memtable, without RocksDB's journal; a sync is one
+ * fdatasync of ours.  Each batch also puts its number under NUMBER_KEY into a column family of
+ * its own; all families are flushed together (atomic_flush), so the number found in the files
+ * says exactly which batches the files hold: the rest is replayed at open, and segments of the
+ * journal up to there are used again.
+ *
+ * RocksDB's C interface hands back malloc'd error strings and values; neither leaves this file.
+ * Why each setting is as it is: the set_ functions below. */
 #include "store/kv_impl.h"
 
 #include "base/err.h"
+#include "store/format.h"
+#include "store/journal.h"
+
+#include <endian.h>
+#include <limits.h>
 
 #include <rocksdb/c.h>
 #include <stdio.h>
@@ -14,24 +24,43 @@
 #include <string.h>
 
 enum { TIER_ALL, TIER_CACHE, TIERS };
+enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
 enum { WRITE_WAIT, WRITE_NOSTALL, WRITES };
+enum { FAMILIES = KV_SPACES + 1 };
 enum { GET_MANY_MAX = 256 };
 
 #define MIB (1024 * 1024ull)
 #define CACHE_DEFAULT (32 * MIB)
 #define BUFFER_DEFAULT (16 * MIB)
 
-static const char *const space_names[KV_SPACES] = { "default", "dirent", "rest" };
+/* The first is always "default"; NUMBER_KEY's family comes behind those of the layout. */
+static const char *const split_names[FAMILIES] = { "default", "dirent", "rest", "number" };
+static const char *const single_names[] = { "default", "number" };
+
+#define NUMBER_KEY "n"
 
 struct rocks {
 	struct kv kv;
 	rocksdb_t *db;
-	rocksdb_column_family_handle_t *handles[KV_SPACES]; /* owned; spaces of them are open */
-	rocksdb_column_family_handle_t *spaces[KV_SPACES];  /* where a key space lives */
+	rocksdb_column_family_handle_t *handles[FAMILIES]; /* owned; handle_count are open */
+	rocksdb_column_family_handle_t *spaces[KV_SPACES]; /* where a key space lives */
+	rocksdb_column_family_handle_t *number;            /* where NUMBER_KEY lives */
 	int handle_count;
 	rocksdb_cache_t *cache;
-	rocksdb_readoptions_t *read[TIERS];
+	rocksdb_readoptions_t *read[TIERS], *read_persisted;
 	rocksdb_writeoptions_t *write[WRITES];
+	rocksdb_compactoptions_t *flush_options;
+	struct journal *journal;
+	/* Held over the append to the journal and the write to the memtable, so that both have
+	 * one order; neither waits for anything but the copying of bytes (a stall is an error
+	 * here, and waited for outside). */
+	struct lock apply_lock;
+};
+
+/* What is kept with a batch from one apply to the next, so that buffers are there again. */
+struct rocks_batch {
+	rocksdb_writebatch_t *writes;
+	struct journal_record record;
 };
 
 struct rocks_view {
@@ -226,21 +255,32 @@ static int rocks_scan_next(struct kv_scan *scan, const void **key, size_t *key_l
 	return take_error(error);
 }
 
-static void free_writebatch(void *thing)
+static void free_native(void *thing)
 {
-	rocksdb_writebatch_destroy(thing);
+	struct rocks_batch *n = thing;
+
+	rocksdb_writebatch_destroy(n->writes);
+	journal_record_free(&n->record);
+	free(n);
 }
 
-/* fill: the batch in RocksDB's own form.  The object is kept with the batch, so that its
- * buffer is there again for the next one. */
-static rocksdb_writebatch_t *fill(struct rocks *r, const struct kv_batch *b)
+static struct rocks_batch *native_of(const struct kv_batch *b)
 {
-	rocksdb_writebatch_t *w = b->native->thing;
+	struct rocks_batch *n = b->native->thing;
 
-	if (!w) {
-		w = rocksdb_writebatch_create();
-		*b->native = (struct kv_native){ w, free_writebatch };
-	}
+	if (n)
+		return n;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		return NULL;
+	n->writes = rocksdb_writebatch_create();
+	*b->native = (struct kv_native){ n, free_native };
+	return n;
+}
+
+/* fill: the batch in RocksDB's own form. */
+static void fill(struct rocks *r, rocksdb_writebatch_t *w, const struct kv_batch *b)
+{
 	rocksdb_writebatch_clear(w);
 	for (size_t i = 0; i < b->count; i++) {
 		const struct kv_record *rec = &b->records[i];
@@ -255,37 +295,104 @@ static rocksdb_writebatch_t *fill(struct rocks *r, const struct kv_batch *b)
 			rocksdb_writebatch_delete_range_cf(w, cf, key, rec->key_len, value,
 							   rec->value_len);
 	}
-	return w;
+}
+
+static void put_number(struct rocks *r, rocksdb_writebatch_t *w, uint64_t number)
+{
+	uint64_t le = htole64(number);
+
+	rocksdb_writebatch_put_cf(w, r->number, NUMBER_KEY, 1, (const char *)&le, sizeof(le));
+}
+
+/* write_memtable: -KILN_EWOULDBLOCK for a stall (of WRITE_NOSTALL); any other error has broken
+ * the store. */
+static int write_memtable(struct rocks *r, rocksdb_writebatch_t *w, int how)
+{
+	char *error = NULL;
+	int err;
+
+	rocksdb_write(r->db, r->write[how], w, &error);
+	if (!error)
+		return 0;
+	err = code_of(error);
+	if (err == -KILN_EWOULDBLOCK && how == WRITE_WAIT)
+		err = -KILN_EIO;
+	if (err != -KILN_EWOULDBLOCK)
+		kv_break(&r->kv, error);
+	rocksdb_free(error);
+	return err;
+}
+
+static int undo(struct rocks *r, int err)
+{
+	int failed = journal_undo(r->journal);
+
+	if (!failed)
+		return err;
+	kv_break(&r->kv, "a batch that was refused could not be taken out of the journal");
+	return failed;
+}
+
+/* apply_once: *stalled: it was RocksDB that would have blocked, not the journal.  The store can
+ * have been broken by the one who had the lock before. */
+static int apply_once(struct rocks *r, struct rocks_batch *n, bool *stalled)
+{
+	uint64_t number;
+	int err;
+
+	lock_guard(&r->apply_lock);
+	*stalled = false;
+	if (kv_broken(&r->kv))
+		return -KILN_EBADSTORE;
+	err = journal_append(r->journal, &n->record, &number);
+	if (err == -KILN_EWOULDBLOCK)
+		return err;
+	if (err) {
+		kv_break(&r->kv, "the journal could not be written");
+		return err;
+	}
+	put_number(r, n->writes, number);
+	err = write_memtable(r, n->writes, WRITE_NOSTALL);
+	*stalled = err == -KILN_EWOULDBLOCK;
+	if (err)
+		return undo(r, err);
+	journal_accept(r->journal);
+	return 0;
+}
+
+/* await_stall: an empty batch waits as long as RocksDB wants writers to. */
+static int await_stall(struct rocks *r, struct rocks_batch *n)
+{
+	rocksdb_writebatch_clear(n->writes);
+	return write_memtable(r, n->writes, WRITE_WAIT);
 }
 
 static int rocks_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 {
 	struct rocks *r = rocks_of(kv);
-	char *error = NULL;
+	struct rocks_batch *n = native_of(b);
+	bool stalled;
 	int err;
 
 	stop_counting();
-	rocksdb_write(r->db, r->write[flags & KV_NOSTALL ? WRITE_NOSTALL : WRITE_WAIT], fill(r, b),
-		      &error);
-	if (!error)
-		return 0;
-	err = code_of(error);
-	if (err == -KILN_EWOULDBLOCK && !(flags & KV_NOSTALL))
-		err = -KILN_EIO;
-	if (err != -KILN_EWOULDBLOCK)
-		kv_break(kv, error);
-	rocksdb_free(error);
+	err = n ? journal_encode(&n->record, b) : -KILN_ENOMEM;
+	while (!err) {
+		fill(r, n->writes, b);
+		err = apply_once(r, n, &stalled);
+		if (err != -KILN_EWOULDBLOCK || flags & KV_NOSTALL)
+			return err;
+		err = stalled ? await_stall(r, n) : journal_await_room(r->journal, &n->record);
+	}
 	return err;
 }
 
 static int rocks_sync(struct kv *kv)
 {
-	char *error = NULL;
+	int err = journal_sync(rocks_of(kv)->journal);
 
-	rocksdb_flush_wal(rocks_of(kv)->db, 1, &error);
-	if (error)
-		kv_break(kv, error);
-	return take_error(error);
+	if (err)
+		kv_break(kv, "the journal could not be synced");
+	return err;
 }
 
 static struct kv_view *rocks_view_new(struct kv *kv)
@@ -333,6 +440,24 @@ static char *size_text(struct rocks *r)
 	return asprintf(&text, "%llu", (unsigned long long)sum) < 0 ? NULL : text;
 }
 
+static char *stats_text(struct rocks *r)
+{
+	char *theirs = rocksdb_property_value_cf(r->db, r->handles[0], "rocksdb.stats"), *text;
+	struct journal_stats j;
+	int len;
+
+	journal_stats(r->journal, &j);
+	len = asprintf(&text,
+		       "journal: last batch %llu, %llu bytes, %llu syncs, %u segments (%u free), "
+		       "%llu taken, %llu undone, %llu replayed at open\n%s",
+		       (unsigned long long)j.batches, (unsigned long long)j.bytes,
+		       (unsigned long long)j.syncs, j.segments, j.free_segments,
+		       (unsigned long long)j.switches, (unsigned long long)j.undone,
+		       (unsigned long long)j.replayed, theirs ? theirs : "");
+	rocksdb_free(theirs);
+	return len < 0 ? NULL : text;
+}
+
 static char *rocks_property(struct kv *kv, const char *name)
 {
 	struct rocks *r = rocks_of(kv);
@@ -340,7 +465,7 @@ static char *rocks_property(struct kv *kv, const char *name)
 	if (strcmp(name, "size_bytes") == 0)
 		return size_text(r);
 	if (strcmp(name, "stats") == 0)
-		return rocksdb_property_value_cf(r->db, r->handles[0], "rocksdb.stats");
+		return stats_text(r);
 	return NULL;
 }
 
@@ -348,6 +473,7 @@ static void rocks_close(struct kv *kv)
 {
 	struct rocks *r = rocks_of(kv);
 
+	journal_close(r->journal);
 	for (int i = 0; i < r->handle_count; i++)
 		rocksdb_column_family_handle_destroy(r->handles[i]);
 	if (r->db)
@@ -356,7 +482,10 @@ static void rocks_close(struct kv *kv)
 		rocksdb_readoptions_destroy(r->read[i]);
 	for (int i = 0; i < WRITES; i++)
 		rocksdb_writeoptions_destroy(r->write[i]);
+	rocksdb_readoptions_destroy(r->read_persisted);
+	rocksdb_compactoptions_destroy(r->flush_options);
 	rocksdb_cache_destroy(r->cache);
+	lock_destroy(&r->apply_lock);
 	kv_fini(kv);
 	free(r);
 }
@@ -392,27 +521,23 @@ static void set_table_options(rocksdb_options_t *o, rocksdb_cache_t *cache)
 	rocksdb_block_based_options_destroy(t);
 }
 
-/* The journal is neither flushed by hand nor recycled: every apply reaches the page cache, and
- * recovery stops at the first damaged record (point in time), which RocksDB grants only for
- * journals that are not recycled.  There is one fdatasync per kv_sync. */
+/* RocksDB's own journal stays empty.  All families are flushed together, at one batch: without a
+ * journal below, that is what makes the files hold a prefix of the batches, always. */
 static void set_journal(rocksdb_options_t *o)
 {
-	rocksdb_options_set_manual_wal_flush(o, 0);
+	rocksdb_options_set_atomic_flush(o, 1);
 	rocksdb_options_set_recycle_log_file_num(o, 0);
-	rocksdb_options_set_wal_recovery_mode(o, rocksdb_point_in_time_recovery);
 }
 
 /* Small memtables keep the skip list shallow (16 MiB against 64: a fifth off every put); the
  * bloom filter in front of it answers for the names that are not there.  With `split` there is
- * one per space: together they are bounded, and the slowest to fill does not keep old journals
- * for long.  Applies come from one
- * volume's writer at a time, so the machinery for many threads in one memtable is off. */
+ * one per space: together they are bounded.  Applies come one at a time (apply_lock), so the
+ * machinery for many threads in one memtable is off. */
 static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
 {
 	rocksdb_options_set_write_buffer_size(o, bytes);
 	rocksdb_options_set_max_write_buffer_number(o, 4);
 	rocksdb_options_set_db_write_buffer_size(o, 3 * bytes);
-	rocksdb_options_set_max_total_wal_size(o, 6 * bytes);
 	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
 	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, 0.02);
 	rocksdb_options_set_allow_concurrent_memtable_write(o, 0);
@@ -461,10 +586,128 @@ static void make_read_write_options(struct rocks *r)
 		r->read[i] = rocksdb_readoptions_create();
 		rocksdb_readoptions_set_read_tier(r->read[i], i);
 	}
+	r->read_persisted = rocksdb_readoptions_create();
+	rocksdb_readoptions_set_read_tier(r->read_persisted, TIER_PERSISTED);
 	for (int i = 0; i < WRITES; i++) {
 		r->write[i] = rocksdb_writeoptions_create();
+		rocksdb_writeoptions_disable_WAL(r->write[i], 1);
 		rocksdb_writeoptions_set_no_slowdown(r->write[i], i == WRITE_NOSTALL);
 	}
+	r->flush_options = rocksdb_compactoptions_create();
+	rocksdb_compactoptions_set_exclusive_manual_compaction(r->flush_options, 0);
+}
+
+/* read_number: 0 if there is none yet. */
+static int read_number(struct rocks *r, uint64_t *number)
+{
+	char *error = NULL, *value;
+	size_t len = 0;
+
+	*number = 0;
+	value = rocksdb_get_cf(r->db, r->read_persisted, r->number, NUMBER_KEY, 1, &len, &error);
+	if (error)
+		return take_error(error);
+	if (value && len == sizeof(*number))
+		memcpy(number, value, sizeof(*number));
+	*number = le64toh(*number);
+	rocksdb_free(value);
+	return value && len != sizeof(*number) ? -KILN_ECORRUPT : 0;
+}
+
+/* persisted: a number that cannot be read frees no segment. */
+static uint64_t persisted(void *context)
+{
+	uint64_t number;
+
+	return read_number(context, &number) ? 0 : number;
+}
+
+/* flush: the C interface flushes single families only (tried: with atomic_flush too), which
+ * would tear the prefix.  A compaction flushes all of them together first; that of NUMBER_KEY's
+ * own family then costs next to nothing.  It has no error to return: the number has. */
+static int flush(void *context)
+{
+	struct rocks *r = context;
+
+	rocksdb_compact_range_cf_opt(r->db, r->number, r->flush_options, NUMBER_KEY, 1, NUMBER_KEY,
+				     1);
+	return 0;
+}
+
+static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
+{
+	struct rocks *r = context;
+	struct rocks_batch *n = native_of(b);
+
+	if (!n)
+		return -KILN_ENOMEM;
+	fill(r, n->writes, b);
+	put_number(r, n->writes, number);
+	return write_memtable(r, n->writes, WRITE_WAIT);
+}
+
+/* flush_replayed: the journal begins anew, so what it held must be in files before. */
+static int flush_replayed(struct rocks *r, uint64_t through, char **why)
+{
+	uint64_t number;
+	int err;
+
+	flush(r);
+	err = read_number(r, &number);
+	if (!err && number != through)
+		err = -KILN_EIO;
+	return err ? why_set(why, err, "what was replayed could not be written: %s", err_text(err))
+		   : 0;
+}
+
+static int open_journal(struct rocks *r, const char *path, const struct kv_options *options,
+			char **why)
+{
+	struct journal_options o = { .disk = options->disk, .create = options->create,
+				     .segment_bytes = options->segment_bytes };
+	struct journal_owner owner = { .persisted = persisted, .flush = flush, .context = r };
+	uint64_t number, through;
+	char own[PATH_MAX];
+	int err = read_number(r, &number);
+
+	if (err)
+		return why_set(why, err, "the number of the last batch cannot be read");
+	snprintf(own, sizeof(own), "%s/journal", path);
+	err = journal_open(options->journal ? options->journal : own, &o, &r->journal, why);
+	if (!err)
+		err = journal_replay(r->journal, number, replay_one, r, &through, why);
+	if (!err && through != number)
+		err = flush_replayed(r, through, why);
+	return err ? err : journal_begin(r->journal, through, &owner, why);
+}
+
+/* open_families: r->db, or what RocksDB says. */
+static int open_families(struct rocks *r, const char *path, const struct kv_options *options,
+			 char **why)
+{
+	bool split = strcmp(options->layout, "split") == 0;
+	const rocksdb_options_t *family_options[FAMILIES];
+	rocksdb_options_t *o = set_options(options, r->cache);
+	int count = split ? FAMILIES : 2;
+	char *error = NULL;
+
+	for (int i = 0; i < FAMILIES; i++)
+		family_options[i] = o;
+	r->db = rocksdb_open_column_families(o, path, count, split ? split_names : single_names,
+					     family_options, r->handles, &error);
+	rocksdb_options_destroy(o);
+	if (!r->db) {
+		int err = open_code_of(error);
+
+		*why = strdup(error);
+		rocksdb_free(error);
+		return err;
+	}
+	r->handle_count = count;
+	for (int i = 0; i < KV_SPACES; i++)
+		r->spaces[i] = r->handles[split ? i : 0];
+	r->number = r->handles[count - 1];
+	return 0;
 }
 
 int kv_rocks_open(const char *path, const struct kv_options *options, struct kv **out, char **why)
@@ -483,34 +726,21 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 		.view_free = rocks_view_free,
 		.property = rocks_property,
 	};
-	bool split = strcmp(options->layout, "split") == 0;
-	const rocksdb_options_t *family_options[KV_SPACES];
 	struct rocks *r = calloc(1, sizeof(*r));
-	rocksdb_options_t *o;
-	char *error = NULL;
+	int err;
 
 	if (!r)
 		return -KILN_ENOMEM;
 	kv_init(&r->kv, &ops);
+	lock_init(&r->apply_lock, LOCK_RANK_STORE, "kv apply");
 	make_read_write_options(r);
 	r->cache = make_cache(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
-	o = set_options(options, r->cache);
-	for (int i = 0; i < KV_SPACES; i++)
-		family_options[i] = o;
-	r->db = rocksdb_open_column_families(o, path, split ? KV_SPACES : 1, space_names,
-					     family_options, r->handles, &error);
-	rocksdb_options_destroy(o);
-	if (!r->db) {
-		int err = open_code_of(error);
-
-		*why = strdup(error);
-		rocksdb_free(error);
+	err = open_families(r, path, options, why);
+	if (!err)
+		err = open_journal(r, path, options, why);
+	if (err)
 		rocks_close(&r->kv);
-		return err;
-	}
-	r->handle_count = split ? KV_SPACES : 1;
-	for (int i = 0; i < KV_SPACES; i++)
-		r->spaces[i] = r->handles[split ? i : 0];
-	*out = &r->kv;
-	return 0;
+	else
+		*out = &r->kv;
+	return err;
 }

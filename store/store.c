@@ -55,10 +55,13 @@ static int open_kv(struct store *s, const struct store_options *o, bool fresh, c
 		.buffer_bytes = o->buffer_bytes,
 		.create = fresh,
 	};
-	char path[PATH_MAX], *reason = NULL;
+	char path[PATH_MAX], journal[PATH_MAX], *reason = NULL;
 	int err;
 
-	if (snprintf(path, sizeof(path), "%s/db", s->dir) >= (int)sizeof(path))
+	options.journal = journal;
+	options.disk = o->disk;
+	if (snprintf(path, sizeof(path), "%s/db", s->dir) >= (int)sizeof(path) ||
+	    snprintf(journal, sizeof(journal), "%s/journal", s->dir) >= (int)sizeof(journal))
 		return why_set(why, -KILN_EINVAL, "the path %s is too long", s->dir);
 	err = kv_open(path, &options, &s->kv, &reason);
 	if (err)

@@ -1,8 +1,9 @@
 /* A store: one directory with its database, its data files, its journal and its committer.
  *
- *   DIR/format   "kiln store 1\nbackend rocksdb\nlayout split\nuuid ..." (docs/format.md)
+ *   DIR/format   "kiln store 2\nbackend rocksdb\nlayout split\nuuid ..." (docs/format.md)
  *   DIR/lock     flock'ed while a server has it, holds that server's pid
  *   DIR/db/      the database
+ *   DIR/journal/ the journal in front of it
  *   DIR/data/    data files
  */
 #ifndef STORE_STORE_H

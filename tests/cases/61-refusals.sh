@@ -49,7 +49,7 @@ expect_fail 6 . setpriv --reuid 65534 --regid 65534 --clear-groups "$KILN" serve
 	--listen "unix:$KILN_TMP/s2"
 # written by a newer version
 cp -r "$DATA" "$KILN_TMP/newer"
-sed -i '1s/store 1/store 99/' "$KILN_TMP/newer/format"
+sed -i '1s/store [0-9]*/store 99/' "$KILN_TMP/newer/format"
 expect_fail 7 'version|newer' serve "$KILN_TMP/newer" --listen "unix:$SOCK"
 one_sentence
 # damaged

@@ -175,9 +175,11 @@ static void versions_and_damage_are_told_apart(void **state)
 	struct store_options o = { .create = true, .backend = "mem" };
 
 	store_close(open_ok(dir, &o));
-	write_file(dir, "format", "kiln store 2\nsomething new\n");
-	refused(dir, &o, -KILN_EVERSION, "store format 2");
+	write_file(dir, "format", "kiln store 3\nsomething new\n");
+	refused(dir, &o, -KILN_EVERSION, "store format 3");
 	write_file(dir, "format", "kiln store 1\nbackend mem\n");
+	refused(dir, &o, -KILN_EVERSION, "older kiln");
+	write_file(dir, "format", "kiln store 2\nbackend mem\n");
 	refused(dir, &o, -KILN_ECORRUPT, "damaged");
 	write_file(dir, "format", "kiln store 0\n");
 	refused(dir, &o, -KILN_ECORRUPT, "damaged");
@@ -223,6 +225,31 @@ static void a_lost_or_damaged_database_is_told(void **state)
 	refused(dir, &create, -KILN_ECORRUPT, "damaged");
 }
 
+static void a_lost_journal_is_told(void **state)
+{
+	const char *dir = ((struct fixture *)*state)->dir;
+	struct store_options create = { .create = true };
+	char *command;
+
+	store_close(open_ok(dir, &create));
+	assert_true(asprintf(&command, "rm -rf %s/journal", dir) > 0);
+	assert_int_equal(system(command), 0);
+	free(command);
+	refused(dir, &create, -KILN_ECORRUPT, "journal");
+}
+
+static void a_full_disk_for_the_journal_is_told(void **state)
+{
+	const char *dir = ((struct fixture *)*state)->dir;
+	struct fault_disk *f = fault_disk_new();
+	struct store_options o = { .create = true, .disk = fault_disk(f) };
+
+	fault_disk_fail(f, FAULT_WRITE, 1, -KILN_ENOSPC);
+	refused(dir, &o, -KILN_ENOSPC, "no space left for the journal");
+	store_close(open_ok(dir, &o));
+	fault_disk_free(f);
+}
+
 static void a_disk_that_fails_is_told(void **state)
 {
 	const char *dir = ((struct fixture *)*state)->dir;
@@ -248,6 +275,8 @@ int main(void)
 		TEST(other_choices_than_at_creation_are_refused),
 		TEST(unknown_choices_are_refused),
 		TEST(a_lost_or_damaged_database_is_told),
+		TEST(a_lost_journal_is_told),
+		TEST(a_full_disk_for_the_journal_is_told),
 		TEST(a_disk_that_fails_is_told),
 	};
 

@@ -1,0 +1,448 @@
+#include "store/journal.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "store/format.h"
+#include "store/journal_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	FIRST = 2,     /* segments to begin with: with a flush in between two are always enough */
+	FLUSH_AT = 16, /* segments in use from which on a flush is asked for */
+	KEEP_FREE = 8,
+};
+
+/* Appending. */
+
+/* nudge: the keeper looks whether a segment is ready for the time when this one is full. */
+static void nudge(struct journal *j)
+{
+	lock_guard(&j->lock);
+	j->nudged = true;
+	cond_signal(&j->work);
+}
+
+static struct segment *find_free(struct journal *j, uint64_t bytes)
+{
+	lock_assert_held(&j->lock);
+	for (struct segment *s = j->free.first; s; s = s->next)
+		if (s->size - SEGMENT_HEAD >= bytes)
+			return s;
+	return NULL;
+}
+
+/* want: with the lock held: the keeper is told that a record finds no segment. */
+static void want(struct journal *j, uint64_t bytes)
+{
+	lock_assert_held(&j->lock);
+	if (j->wanted < bytes)
+		j->wanted = bytes;
+	cond_signal(&j->work);
+}
+
+static int take_segment(struct journal *j, uint64_t bytes)
+{
+	struct segment *s;
+
+	lock_guard(&j->lock);
+	s = find_free(j, bytes);
+	if (!s && j->failed)
+		return j->failed;
+	if (!s) {
+		want(j, bytes);
+		return -KILN_EWOULDBLOCK;
+	}
+	if (j->current) {
+		j->current->last = j->accepted;
+		j->current->sealed = true;
+	}
+	segment_list_remove(&j->free, s);
+	segment_list_add(&j->used, s);
+	s->order = ++j->order;
+	s->first = j->accepted + 1;
+	j->current = s;
+	j->switches++;
+	j->nudged = true;
+	cond_signal(&j->work);
+	return 0;
+}
+
+static int next_segment(struct journal *j, uint64_t bytes)
+{
+	int err = take_segment(j, bytes);
+
+	if (err)
+		return err;
+	j->offset = SEGMENT_HEAD;
+	j->touched = JOURNAL_PAGE;
+	return segment_start(j, j->current, __atomic_load_n(&j->durable, __ATOMIC_ACQUIRE));
+}
+
+/* write_record: where it reaches into a page that this use has not written to, zeros fill that
+ * page, so that the kernel need not read it. */
+static int write_record(struct journal *j, struct journal_record *rec)
+{
+	uint64_t end = j->offset + rec->len, until = end;
+	size_t done;
+
+	if (end > j->touched) {
+		until = j->touched = round_to_page(end);
+		memset(rec->bytes + rec->len, 0, until - end);
+	}
+	return j->disk->write(j->disk, j->current->fd, rec->bytes, until - j->offset, j->offset,
+			      false, &done);
+}
+
+int journal_append(struct journal *j, struct journal_record *rec, uint64_t *number)
+{
+	struct record_head h = {
+		.number = j->accepted + 1,
+		.durable = __atomic_load_n(&j->durable, __ATOMIC_ACQUIRE),
+		.hash = rec->hash,
+		.len = (uint32_t)(rec->len - RECORD_HEAD),
+	};
+	int err = 0;
+
+	if (rec->len > j->current->size - j->offset)
+		err = next_segment(j, rec->len);
+	if (err)
+		return err;
+	h.generation = j->current->generation;
+	record_put_head(rec->bytes, &h);
+	err = write_record(j, rec);
+	if (err == -KILN_EWOULDBLOCK) /* says the disk: not the journal's meaning of it */
+		err = -KILN_EIO;
+	j->pending = rec->len;
+	*number = h.number;
+	return err;
+}
+
+void journal_accept(struct journal *j)
+{
+	uint64_t quarter = j->current->size / 4, before = j->offset;
+
+	j->offset += j->pending;
+	__atomic_store_n(&j->bytes, j->bytes + j->pending, __ATOMIC_RELAXED);
+	__atomic_store_n(&j->accepted, j->accepted + 1, __ATOMIC_RELEASE);
+	if (before < quarter && j->offset >= quarter)
+		nudge(j);
+}
+
+/* The record is valid on the disk until the next one covers it; without its head it is not
+ * replayed if the process ends before that. */
+int journal_undo(struct journal *j)
+{
+	static const unsigned char zeros[RECORD_HEAD];
+	size_t done;
+
+	__atomic_store_n(&j->undone, j->undone + 1, __ATOMIC_RELAXED);
+	return j->disk->write(j->disk, j->current->fd, zeros, sizeof(zeros), j->offset, false,
+			      &done);
+}
+
+int journal_await_room(struct journal *j, const struct journal_record *rec)
+{
+	lock_guard(&j->lock);
+	while (!find_free(j, rec->len) && !j->failed) {
+		want(j, rec->len);
+		cond_wait(&j->room, &j->lock);
+	}
+	return find_free(j, rec->len) ? 0 : j->failed;
+}
+
+/* Syncing. */
+
+/* next_unsynced: the oldest segment above *order, and not above through, with bytes that no sync
+ * covers, pinned. */
+static struct segment *next_unsynced(struct journal *j, uint64_t order, uint64_t through)
+{
+	lock_guard(&j->lock);
+	for (struct segment *s = j->used.first; s; s = s->next) {
+		if (s->synced || s->order <= order || s->order > through)
+			continue;
+		s->pinned = true;
+		return s;
+	}
+	return NULL;
+}
+
+/* sync_one: a segment that was sealed when its sync began has nothing left to sync after it. */
+static int sync_one(struct journal *j, struct segment *s, uint64_t *order)
+{
+	bool sealed;
+	int err;
+
+	lock_take(&j->lock);
+	sealed = s->sealed;
+	lock_give(&j->lock);
+	err = j->disk->sync(j->disk, s->fd);
+	lock_take(&j->lock);
+	*order = s->order;
+	s->pinned = false;
+	s->synced = sealed && !err;
+	lock_give(&j->lock);
+	return err;
+}
+
+static uint64_t latest_order(struct journal *j)
+{
+	lock_guard(&j->lock);
+	return j->order;
+}
+
+/* The number is read first: every batch up to it is in segments that are there by then.  Oldest
+ * first, so that what a power cut in between leaves is a prefix. */
+int journal_sync(struct journal *j)
+{
+	uint64_t through = __atomic_load_n(&j->accepted, __ATOMIC_ACQUIRE);
+	uint64_t until = latest_order(j), order = 0;
+	struct segment *s;
+	int err = 0;
+
+	if (through == __atomic_load_n(&j->durable, __ATOMIC_RELAXED))
+		return 0;
+	while (!err && (s = next_unsynced(j, order, until)))
+		err = sync_one(j, s, &order);
+	if (err)
+		return err;
+	__atomic_store_n(&j->syncs, j->syncs + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&j->durable, through, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* Keeping. */
+
+/* reclaim: segments whose batches are all persisted are free.  Only from the oldest on, so that
+ * those in use are always consecutive. */
+static void reclaim(struct journal *j)
+{
+	uint64_t persisted = j->owner.persisted(j->owner.context);
+	struct segment *s;
+
+	lock_guard(&j->lock);
+	while ((s = j->used.first)->sealed && !s->pinned && s->last <= persisted &&
+	       !segment_generation(s)) {
+		segment_list_remove(&j->used, s);
+		s->sealed = s->synced = false;
+		segment_list_add(&j->free, s);
+	}
+}
+
+static uint64_t missing_bytes(struct journal *j)
+{
+	uint64_t bytes;
+
+	lock_guard(&j->lock);
+	bytes = round_to_page(j->wanted + SEGMENT_HEAD);
+	if (bytes < j->segment_bytes)
+		bytes = j->segment_bytes;
+	return find_free(j, j->wanted) ? 0 : bytes;
+}
+
+static int add_segment(struct journal *j, uint64_t bytes)
+{
+	struct segment *s;
+	int err = segment_make(j, bytes, &s);
+
+	if (err)
+		return err;
+	lock_guard(&j->lock);
+	segment_list_add(&j->free, s);
+	return 0;
+}
+
+/* flush: a failure is the database's to tell, at the next apply; here it only means that no
+ * segment comes free. */
+static void flush(struct journal *j)
+{
+	int err = j->owner.flush(j->owner.context);
+
+	if (err)
+		log_warn("the database could not be flushed: %s", err_text(err));
+	reclaim(j);
+}
+
+/* ready_one: a segment is free, of a new file if need be; where there is no room for one, from
+ * among those in use. */
+static void ready_one(struct journal *j)
+{
+	uint64_t bytes = missing_bytes(j);
+	int err = bytes ? add_segment(j, bytes) : 0;
+
+	if (err) {
+		flush(j);
+		if (!missing_bytes(j))
+			err = 0;
+	}
+	lock_guard(&j->lock);
+	if (err && j->wanted) {
+		log_error("the journal %s cannot grow: %s", j->path, err_text(err));
+		j->failed = err;
+	}
+	j->wanted = err && !j->failed ? j->wanted : 0;
+	cond_broadcast(&j->room);
+}
+
+static struct segment *surplus(struct journal *j)
+{
+	struct segment *s;
+
+	lock_guard(&j->lock);
+	s = j->free.count > KEEP_FREE ? j->free.first : NULL;
+	if (s)
+		segment_list_remove(&j->free, s);
+	return s;
+}
+
+static void trim(struct journal *j)
+{
+	struct segment *s;
+	int err;
+
+	while ((s = surplus(j))) {
+		err = segment_delete(j, s);
+		if (err)
+			log_warn("cannot remove a segment of %s: %s", j->path, err_text(err));
+	}
+}
+
+static unsigned used_count(struct journal *j)
+{
+	lock_guard(&j->lock);
+	return j->used.count;
+}
+
+static void keep_once(struct journal *j)
+{
+	reclaim(j);
+	ready_one(j);
+	trim(j);
+	if (used_count(j) >= FLUSH_AT)
+		flush(j);
+}
+
+static void *keep(void *context)
+{
+	struct journal *j = context;
+
+	pthread_setname_np(pthread_self(), "journal");
+	lock_take(&j->lock);
+	while (!j->stop) {
+		if (!j->nudged && (!j->wanted || j->failed)) {
+			cond_wait(&j->work, &j->lock);
+			continue;
+		}
+		j->nudged = false;
+		lock_give(&j->lock);
+		keep_once(j);
+		lock_take(&j->lock);
+	}
+	lock_give(&j->lock);
+	return NULL;
+}
+
+/* Beginning and end. */
+
+/* retire: what has been replayed, or lies beyond the gap, can never be read again.  Segments too
+ * small, of an earlier setting or of a making cut short, go. */
+static int retire(struct journal *j)
+{
+	struct segment *s;
+	struct segment_list old;
+	int err = 0;
+
+	segment_list_init(&old);
+	while (!err && (s = j->used.first)) {
+		err = segment_retire(j, s);
+		if (err)
+			break;
+		segment_list_remove(&j->used, s);
+		segment_list_add(&j->free, s);
+	}
+	while (!err && (s = j->free.first)) {
+		segment_list_remove(&j->free, s);
+		if (s->size < j->segment_bytes || old.count == KEEP_FREE) {
+			err = segment_delete(j, s);
+			continue;
+		}
+		segment_list_add(&old, s);
+		err = segment_generation(s);
+	}
+	while ((s = old.first)) {
+		segment_list_remove(&old, s);
+		segment_list_add(&j->free, s);
+	}
+	return err;
+}
+
+int journal_begin(struct journal *j, uint64_t through, const struct journal_owner *owner,
+		  char **why)
+{
+	int err = retire(j);
+
+	j->owner = *owner;
+	j->accepted = j->durable = through;
+	while (!err && j->free.count < FIRST)
+		err = add_segment(j, j->segment_bytes);
+	if (err == -KILN_ENOSPC)
+		return why_set(why, err, "no space left for the journal %s: it takes %llu KiB; make "
+			       "room there", j->path, (unsigned long long)j->segment_bytes * FIRST >> 10);
+	if (!err)
+		err = next_segment(j, 0);
+	if (!err)
+		err = err_from_errno(pthread_create(&j->keeper, NULL, keep, j));
+	if (err)
+		return why_set(why, err, "cannot begin the journal %s: %s", j->path, err_text(err));
+	j->begun = true;
+	return 0;
+}
+
+static void close_list(struct journal *j, struct segment_list *l)
+{
+	struct segment *s;
+
+	while ((s = l->first)) {
+		segment_list_remove(l, s);
+		segment_close(j, s);
+	}
+}
+
+void journal_close(struct journal *j)
+{
+	if (!j)
+		return;
+	if (j->begun) {
+		lock_take(&j->lock);
+		j->stop = true;
+		cond_signal(&j->work);
+		lock_give(&j->lock);
+		pthread_join(j->keeper, NULL);
+	}
+	close_list(j, &j->used);
+	close_list(j, &j->free);
+	if (j->dir_fd >= 0)
+		j->disk->close(j->disk, j->dir_fd);
+	cond_destroy(&j->work);
+	cond_destroy(&j->room);
+	lock_destroy(&j->lock);
+	free(j->page);
+	free(j->path);
+	free(j);
+}
+
+void journal_stats(struct journal *j, struct journal_stats *out)
+{
+	lock_guard(&j->lock);
+	*out = (struct journal_stats){
+		.bytes = __atomic_load_n(&j->bytes, __ATOMIC_RELAXED),
+		.batches = __atomic_load_n(&j->accepted, __ATOMIC_RELAXED),
+		.syncs = __atomic_load_n(&j->syncs, __ATOMIC_RELAXED),
+		.undone = __atomic_load_n(&j->undone, __ATOMIC_RELAXED),
+		.switches = j->switches,
+		.segments = j->used.count + j->free.count,
+		.free_segments = j->free.count,
+		.replayed = j->replayed,
+	};
+}
