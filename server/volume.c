@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
 	HANDLES_STEP = 4096,            /* handles given out without writing the allocator */
@@ -192,6 +193,9 @@ static int make_root(struct volume *v, struct txn *t)
 	struct inode root = {
 		.handle = ROOT_HANDLE,
 		.mode = S_IFDIR | 0755,
+		/* a user who runs a server for himself can write in his volumes */
+		.uid = geteuid(),
+		.gid = getegid(),
 		.nlink = 2,
 		.parent = ROOT_HANDLE,
 		.atime = now,
