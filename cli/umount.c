@@ -46,7 +46,7 @@ int cli_umount(const struct cli_command *command, int argc, char **argv)
 	if (err)
 		cli_die(cli_exit_of(err), "%s", why);
 	if (keeper >= 0 && !mountpoint_beacon_wait(keeper, KEEPER_MS))
-		cli_warn("%s is unmounted, but the process that kept it has not ended yet",
-			 argv[0]);
+		cli_warn("%s is unmounted, but the process that kept it has not ended yet; a container "
+			 "or another mount name space may still have the mount", argv[0]);
 	return CLI_OK;
 }
