@@ -6,7 +6,9 @@ CASES ?=
 RUN = tests/run $(RUN_OPTIONS)
 FUZZ_SECONDS ?= 3600
 NINJA = ninja -j $(JOBS)
-QUIET_MESON = meson setup --fatal-meson-warnings
+comma := ,
+# $(call setup,OPTIONS): configures $(@D), silent unless it fails.
+setup = @out=$$($(CC_IS) meson setup $(1) $(@D) 2>&1) || { echo "$$out" | tail -n 20; rm -rf $(@D); exit 1; }
 
 .PHONY: all demo demo-stop test test-asan test-ubsan test-tsan fuzz check-clang install clean
 
@@ -51,20 +53,22 @@ clean:
 
 build/build.ninja:
 	@tools/install build
-	@$(QUIET_MESON) $(@D) >/dev/null
+	$(call setup,)
 
 build-asan/build.ninja:
 	@tools/install build demo test
-	@$(QUIET_MESON) -Db_sanitize=address,undefined -Db_lundef=false $(@D) >/dev/null
+	$(call setup,-Db_sanitize=address$(comma)undefined -Db_lundef=false)
 
 build-tsan/build.ninja:
 	@tools/install build demo test
-	@$(QUIET_MESON) -Db_sanitize=thread -Db_lundef=false $(@D) >/dev/null
+	$(call setup,-Db_sanitize=thread -Db_lundef=false)
+
+build-clang/build.ninja build-fuzz/build.ninja: CC_IS = CC=clang
 
 build-clang/build.ninja:
 	@tools/install build test
-	@CC=clang $(QUIET_MESON) $(@D) >/dev/null
+	$(call setup,)
 
 build-fuzz/build.ninja:
 	@tools/install build test
-	@CC=clang $(QUIET_MESON) -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false $(@D) >/dev/null
+	$(call setup,-Dfuzz=true -Db_sanitize=address$(comma)undefined -Db_lundef=false)

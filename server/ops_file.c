@@ -121,6 +121,9 @@ int op_flush(struct request *req)
 
 	if (volume_durability(req->volume) == DURABILITY_OP && arg->fh != FH_READ_ONLY)
 		err = make_durable(req);
+	/* its names and attributes were durable when they were answered; only bytes may not be */
+	if (!err && req->sync_data.handle == 0 && !volume_bytes_pending(req->volume))
+		req->durable = false;
 	if (!err)
 		drop_owner(req, arg->lock_owner, false);
 	return err;

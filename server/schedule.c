@@ -252,8 +252,7 @@ static void reader_aim(struct worker *w, struct request *req)
 static void reader_aim_durable(struct worker *w, struct request *req)
 {
 	struct volume *v = req->volume;
-	bool fresh = __atomic_load_n(&v->last_write_seq, __ATOMIC_ACQUIRE) >
-		     commit_durable(committer_of(v));
+	bool fresh = volume_bytes_pending(v);
 
 	w->view = durable_take(commit_view(committer_of(v)));
 	if (!w->view)

@@ -345,6 +345,12 @@ uint32_t volume_brick(const struct volume *v)
 	return v->brick;
 }
 
+bool volume_bytes_pending(const struct volume *v)
+{
+	return __atomic_load_n(&v->last_write_seq, __ATOMIC_ACQUIRE) >
+	       commit_durable(store_committer(volume_store(v)));
+}
+
 struct locktable *volume_locks(struct volume *v)
 {
 	return v->locks;

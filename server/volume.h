@@ -71,6 +71,9 @@ int inode_lose_name(struct request *req, struct inode *inode);
  * capabilities if kill_priv. */
 int inode_truncate_nothing(struct request *req, struct inode *inode, bool kill_priv);
 
+/* volume_bytes_pending: bytes of some file of this volume have been changed in a batch that is not
+ * durable yet. */
+bool volume_bytes_pending(const struct volume *v);
 /* volume_note_writer: this session changed handle's bytes now; volume_keep_cache: whether a
  * client that opens the inode may keep what it has cached of it (nobody else changed its bytes
  * within the cache time). */

@@ -10,7 +10,7 @@ import os
 import sys
 import time
 
-from common import Disk, Server, bench, machine, median, say, table
+from common import Disk, Server, bench, lines, machine, median, say, table
 
 
 def profile(n):
@@ -75,6 +75,7 @@ def main():
     p.add_argument("--quick", action="store_true", help="one short round")
     p.add_argument("--threads", default="1,2,4,8,16,64")
     p.add_argument("--no-fuse", action="store_true")
+    p.add_argument("--svg", help="folder for plots")
     p.add_argument("disks", nargs="*", default=["ext4", "ext4+2", "ext4+10", "ram"])
     a = p.parse_args()
     counts = [int(n) for n in a.threads.split(",")]
@@ -96,6 +97,12 @@ def main():
                 rows.append(row)
             say(table(["writers", "kiln, library: files/s", "times one writer", "operations a sync", "one mount",
                        "a mount each", "local ext4"], rows))
+            if a.svg:
+                names = {"kiln": "kiln, library", "one mount": "kiln, one mount", "mount each": "kiln, a mount each",
+                         "ext4": "local ext4"}
+                series = {text: [mid.get((k, n)) for n in counts] for k, text in names.items()}
+                lines(os.path.join(a.svg, f"batching-{kind}.svg"), f"create + write 16 KiB + fsync + close, {disk.name}",
+                      counts, {k: v for k, v in series.items() if any(v)}, "writers (files a second)")
             if 1 in counts:
                 say(f"One writer takes {mid['bare'] / mid['kiln', 1]:.2f} times the bare write's time.\n")
 

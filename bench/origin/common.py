@@ -169,3 +169,62 @@ def machine():
 
 def say(text):
     print(text, flush=True)
+
+
+# --- plots: plain SVG that reads in light and dark ----------------------------------------------
+
+COLOURS = ["#2f6fde", "#d9822b", "#3a9d5d", "#a04fbf", "#777777"]
+STYLE = ("<style>text{font:12px sans-serif;fill:#555}.t{font-size:14px;font-weight:600}"
+         "@media(prefers-color-scheme:dark){text{fill:#bbb}}</style>")
+
+
+def svg(path, width, height, parts):
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "w") as f:
+        f.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+                f'height="{height}">{STYLE}\n' + "\n".join(parts) + "\n</svg>\n")
+
+
+def lines(path, title, xs, series, unit):
+    """One line a series over xs; both axes logarithmic.  series: {name: [y or None]}"""
+    import math
+    ys = [y for v in series.values() for y in v if y]
+    low, high = 10 ** math.floor(math.log10(min(ys))), 10 ** math.ceil(math.log10(max(ys)))
+    w, h, left, top, plot_w, plot_h = 760, 340, 70, 40, 500, 250
+
+    def px(x):
+        return left + plot_w * math.log(x / xs[0]) / math.log(xs[-1] / xs[0])
+
+    def py(y):
+        return top + plot_h * (1 - math.log(y / low) / math.log(high / low))
+
+    parts = [f'<text class="t" x="{left}" y="22">{title}</text>']
+    for x in xs:
+        parts.append(f'<text x="{px(x):.0f}" y="{top + plot_h + 18}" text-anchor="middle">{x}</text>')
+    y = low
+    while y <= high:
+        parts.append(f'<line x1="{left}" x2="{left + plot_w}" y1="{py(y):.0f}" y2="{py(y):.0f}" stroke="#8884"/>'
+                     f'<text x="{left - 6}" y="{py(y) + 4:.0f}" text-anchor="end">{y:g}</text>')
+        y *= 10
+    parts.append(f'<text x="{left + plot_w / 2}" y="{h - 8}" text-anchor="middle">{unit}</text>')
+    for i, (name, v) in enumerate(series.items()):
+        c = COLOURS[i % len(COLOURS)]
+        dots = [(px(x), py(y)) for x, y in zip(xs, v) if y]
+        parts.append(f'<polyline fill="none" stroke="{c}" stroke-width="2" points="' +
+                     " ".join(f"{x:.1f},{y:.1f}" for x, y in dots) + '"/>')
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{c}"/>' for x, y in dots]
+        parts.append(f'<text x="{left + plot_w + 14}" y="{top + 14 + 18 * i}" style="fill:{c}">{name}</text>')
+    svg(path, w, h, parts)
+
+
+def bars(path, title, rows, unit):
+    """rows: [(label, value)]; bars from zero, the value behind each."""
+    w, left, plot_w, step = 760, 260, 400, 22
+    most = max(v for _, v in rows)
+    parts = [f'<text class="t" x="10" y="22">{title}, {unit}</text>']
+    for i, (label, v) in enumerate(rows):
+        y = 40 + step * i
+        parts.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{label}</text>'
+                     f'<rect x="{left}" y="{y}" height="16" width="{plot_w * v / most:.1f}" fill="{COLOURS[0]}"/>'
+                     f'<text x="{left + plot_w * v / most + 6:.1f}" y="{y + 13}">{v:.4g}</text>')
+    svg(path, w, 50 + step * len(rows), parts)

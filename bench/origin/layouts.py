@@ -6,8 +6,9 @@ of creating and deleting, which must not slow down.
     bench/origin/layouts.py [--quick] [DISK ...]     DISK: ext4 ram"""
 
 import argparse
+import os
 
-from common import Disk, Server, bench, machine, median, say, table
+from common import Disk, Server, bars, bench, machine, median, say, table
 
 FILES = 51200
 KINDS = [("mem", "single"), ("rocksdb", "single"), ("rocksdb", "split")]
@@ -38,6 +39,7 @@ def churn(disk, backend, layout, seconds):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--quick", action="store_true")
+    p.add_argument("--svg", help="folder for plots")
     p.add_argument("disks", nargs="*", default=["ext4", "ram"])
     a = p.parse_args()
     files, rounds = (5000, 1) if a.quick else (FILES, 3)
@@ -58,6 +60,9 @@ def main():
             say(f"### {disk.name}, {files} creates\n\n" + table(
                 ["clients", "back end", "layout", "cache", "seconds a create", "times mem", "server us a create",
                  "database MB"], rows))
+            if a.svg:
+                bars(os.path.join(a.svg, f"layouts-{kind}.svg"), f"{files} creates, {disk.name}",
+                     [(f"{r[0]} clients, {r[1]} {r[2]}, cache {r[3]}", float(r[4]) * 1e6) for r in rows], "us a create")
             rows = [[b, l, f"{churn(disk, b, l, 4 if a.quick else 20):.2f}"] for b, l in KINDS]
             say("Ten rounds of churn, rate of the last over the first:\n\n" +
                 table(["back end", "layout", "last / first"], rows))

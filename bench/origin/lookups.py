@@ -6,8 +6,9 @@ others, and against one queue for everything.
     bench/origin/lookups.py [--quick] [DISK ...]     DISK: ram ext4 ext4+2 ext4+10"""
 
 import argparse
+import os
 
-from common import Disk, Server, bench, machine, median, say, table
+from common import Disk, Server, bars, bench, machine, median, say, table
 
 LOOK = "role look threads=5 set=look files=133 shape=lookup,lookup_missing\n"
 CHANGE = "role change threads=5 set=change files=20 shape=create,unlink\n"
@@ -48,13 +49,18 @@ def rate(series, *shapes):
     return sum(series[s]["throughput"] for s in shapes)
 
 
-def compare(disk, rounds, seconds):
+def compare(disk, kind, rounds, seconds, folder):
     runs = [{"mixed": run_one(disk, MIXED, seconds), "quiet": run_one(disk, QUIET, seconds),
              "busy": run_one(disk, BUSY, seconds), "queue": run_one(disk, MIXED, seconds, "--one-queue")}
             for _ in range(rounds)]
     head = ["operation", "min ms", "max ms", "average ms", "median ms", "p99 ms", "rate per client"]
     say(f"### {disk.name}\n\nkiln:\n\n" + table(head, rows_of(runs[0]["mixed"])))
     say("One queue for everything (`--one-queue`):\n\n" + table(head, rows_of(runs[0]["queue"])))
+
+    if folder:
+        bars(os.path.join(folder, f"lookups-{kind}.svg"), f"15 clients, {disk.name}",
+             [(f"{NAMES[s]}{text}", runs[0][side][s]["latency_ns"]["mean"] / 1e6)
+              for s in SHAPES for side, text in (("mixed", ""), ("queue", ", one queue"))], "ms on average")
 
     def mid(fn):
         return median([fn(r) for r in runs])
@@ -84,13 +90,14 @@ def compare(disk, rounds, seconds):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--quick", action="store_true")
+    p.add_argument("--svg", help="folder for plots")
     p.add_argument("disks", nargs="*", default=["ram", "ext4", "ext4+2", "ext4+10"])
     a = p.parse_args()
     say(machine() + "\n")
     for kind in a.disks:
         name, _, delay = kind.partition("+")
         with Disk(name, int(delay or 0)) as disk:
-            compare(disk, 1 if a.quick else 3, 3 if a.quick else 5)
+            compare(disk, kind, 1 if a.quick else 3, 3 if a.quick else 5, a.svg)
 
 
 if __name__ == "__main__":

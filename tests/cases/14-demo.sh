@@ -27,3 +27,17 @@ env -u KILN_BUILD timeout 60 tools/demo.sh stop || fail "demo-stop hangs or fail
 ! grep -q "$KILN_TMP/t" /proc/mounts || fail "a mount is left"
 ! pgrep -f "$KILN_TMP/t/build/kiln" || fail "a process is left"
 env -u KILN_BUILD tools/demo.sh stop
+
+# and for an ordinary user
+[ "$(id -u)" = 0 ] && command -v fusermount3 >/dev/null || exit 0
+cp -r "$KILN_TMP/t" "$KILN_TMP/user"
+chown -R nobody: "$KILN_TMP/user"
+cd "$KILN_TMP/user"
+as_user() {
+	setpriv --reuid nobody --regid nogroup --clear-groups env -u KILN_BUILD HOME="$KILN_TMP/user" \
+		PATH=/usr/bin:/bin:/usr/sbin:/sbin "$@"
+}
+as_user tools/demo.sh start >"$KILN_TMP/demo.out" 2>&1 || fail "$(cat "$KILN_TMP/demo.out")"
+as_user tools/demo.sh stop
+! grep -q "$PWD" /proc/mounts || fail "a mount is left"
+! pgrep -f "$PWD/build/kiln" || fail "a process is left"

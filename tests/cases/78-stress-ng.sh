@@ -1,5 +1,5 @@
-# stress-ng's file-system stressors, each for a moment; KILN_STRESS_SECONDS=60 for a real run.
-# carriers: all
+# stress-ng's file-system stressors, each for a moment.  A real run, by hand:
+# KILN_STRESS_SECONDS=60 KILN_CARRIER=relay tests/run --patience 10 78-stress
 # timeout: 400
 # sanitizers: no
 . "$KILN_TESTS/lib.sh"

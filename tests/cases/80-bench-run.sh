@@ -1,4 +1,5 @@
 # timeout: 120
+# alone
 # kiln-bench run: every test of the standard profile works on a directory, one process or three,
 # stays within its budget, verifies, and leaves nothing behind.
 . "$KILN_TESTS/lib.sh"
@@ -12,7 +13,7 @@ expect_eq "$(find "$KILN_TMP/d" "$KILN_TMP/e" -name "*kiln-bench*")" "" "left be
 python3 - "$KILN_TMP/r.json" "$KILN_TMP/p.json" <<'PY'
 import json, sys
 one, three = (json.load(open(p)) for p in sys.argv[1:])
-assert one["format"] == "kiln-bench/1" and one["took_s"] < 20, one["took_s"]
+assert one["format"] == "kiln-bench/1" and one["took_s"] < 40, one["took_s"]
 names = {t["suite"] + "." + t["test"]: t for t in one["tests"]}
 for want in ("meta.CREATE_SUC", "meta.CREATE_ERR", "meta.LOOKUP_SUC", "meta.LOOKUP_ERR",
              "meta.DELETE_SUC", "meta.DELETE_ERR", "files.emptyfiles_create",
