@@ -49,7 +49,7 @@ static int hit(const struct disk *d, enum fault_call call)
 	int err = 0;
 
 	pthread_mutex_lock(&f->mutex);
-	f->count[call]++;
+	__atomic_add_fetch(&f->count[call], 1, __ATOMIC_RELEASE);
 	if (f->countdown[call] && --f->countdown[call] == 0)
 		err = f->err[call];
 	pthread_mutex_unlock(&f->mutex);
