@@ -60,7 +60,7 @@ def fio(*args):
 def fio_append():
     # a write and the fsync after it are one of our operations
     return fio("--rw=write", "--bs=4k", "--size=64m", "--ioengine=psync", "--fsync=1",
-               "--file_append=1", "--time_based", "--runtime=" + whole)["write"]["iops"]
+               "--file_append=1", "--fallocate=none", "--time_based", "--runtime=" + whole)["write"]["iops"]
 
 def fio_create():
     n = max(200, int(ours_last * secs))
