@@ -366,8 +366,11 @@ static int advance(struct kiln *k)
 	struct pollfd p = { .fd = k->fd, .events = POLLIN | POLLOUT };
 	int err;
 
-	if (!k->queue.first)
-		return receive(k, 0);
+	if (!k->queue.first) {
+		p.events = POLLIN;
+		poll(&p, 1, -1);
+		return receive(k, MSG_DONTWAIT);
+	}
 	err = send_some(k);
 	if (err != -EAGAIN)
 		return err;
