@@ -35,6 +35,18 @@ static int create_step(struct worker *w, struct cursor *c)
 	return rc;
 }
 
+static int mknod_step(struct worker *w, struct cursor *c)
+{
+	char name[NAME_CAP];
+	int rc;
+
+	shape_name(name, 'f', w->id, w->set->hi);
+	rc = w->ops->mknod(w->session, w->set->dir, name);
+	if (rc == 0)
+		w->set->hi++;
+	return rc;
+}
+
 enum { TAKEN = 16 };
 
 static int exist_prepare(struct worker *w, struct cursor *c)
@@ -224,6 +236,7 @@ static int xattr_finish(struct worker *w, struct cursor *c)
 const struct shape shapes_names[] = {
 	{ "create", "create a file, write size bytes, fsync if asked, close", false, NULL,
 	  create_step, NULL },
+	{ "mknod", "create an empty file without opening it", false, NULL, mknod_step, NULL },
 	{ "create_exist", "create a name that exists: must fail", false, exist_prepare, exist_step,
 	  NULL },
 	{ "lookup", "stat an existing name", false, fill_some, lookup_step, NULL },

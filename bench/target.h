@@ -65,6 +65,8 @@ struct target_ops {
 	int (*mkdir)(struct target_session *s, struct target_dir at, const char *name);
 	int (*rmdir)(struct target_session *s, struct target_dir at, const char *name);
 
+	/* mknod: an empty file, without opening it */
+	int (*mknod)(struct target_session *s, struct target_dir at, const char *name);
 	/* create: exclusive, opens for reading and writing */
 	int (*create)(struct target_session *s, struct target_dir at, const char *name,
 		      struct target_file *out);

@@ -137,6 +137,11 @@ static int dt_mkdir(struct target_session *s, struct target_dir at, const char *
 	return from_rc(mkdirat(fd_of(at.h), name, 0755));
 }
 
+static int dt_mknod(struct target_session *s, struct target_dir at, const char *name)
+{
+	return from_rc(mknodat(fd_of(at.h), name, S_IFREG | 0644, 0));
+}
+
 static int dt_rmdir(struct target_session *s, struct target_dir at, const char *name)
 {
 	return from_rc(unlinkat(fd_of(at.h), name, AT_REMOVEDIR));
@@ -345,6 +350,7 @@ const struct target_ops target_dir_ops = {
 	.dir_close = dt_dir_close,
 	.mkdir = dt_mkdir,
 	.rmdir = dt_rmdir,
+	.mknod = dt_mknod,
 	.create = dt_create,
 	.open_file = dt_open_file,
 	.close_file = dt_close_file,

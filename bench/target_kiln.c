@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,25 +77,34 @@ static int kt_open(const char *where, struct target **out)
 	return 0;
 }
 
-static int kt_attach(struct target *target, struct target_session **out)
+/* attach: a session of its own; null and the reason in *rc if that failed. */
+static struct kt_session *attach(struct target *target, int *rc)
 {
 	struct kt_target *t = (struct kt_target *)target;
 	struct kt_session *s = calloc(1, sizeof *s);
 	char why[256];
-	int rc;
 
+	*rc = -KILN_ENOMEM;
 	if (!s)
-		return -KILN_ENOMEM;
+		return NULL;
 	s->base.ops = &target_kiln_ops;
-	rc = kiln_connect(&s->k, t->address, NULL, why, sizeof why);
-	if (rc < 0) {
-		lock_guard(&t->lock);
-		memcpy(target->why, why, sizeof target->why);
-		free(s);
-		return from(rc);
-	}
-	*out = &s->base;
-	return 0;
+	*rc = from(kiln_connect(&s->k, t->address, NULL, why, sizeof why));
+	if (*rc == 0)
+		return s;
+	lock_guard(&t->lock);
+	memcpy(target->why, why, sizeof target->why);
+	free(s);
+	return NULL;
+}
+
+static int kt_attach(struct target *target, struct target_session **out)
+{
+	int rc;
+	struct kt_session *s = attach(target, &rc);
+
+	if (s)
+		*out = &s->base;
+	return s ? 0 : rc;
 }
 
 static void kt_detach(struct target_session *s)
@@ -111,14 +121,14 @@ static int kt_drop_caches(struct target *t)
 
 static int kt_space(struct target *t, struct target_space *out)
 {
-	struct target_session *s;
 	struct fuse_kstatfs st;
-	int rc = kt_attach(t, &s);
+	int rc;
+	struct kt_session *s = attach(t, &rc);
 
-	if (rc < 0)
+	if (!s)
 		return rc;
-	rc = from(kiln_statfs(of(s), &st));
-	kt_detach(s);
+	rc = from(kiln_statfs(s->k, &st));
+	kt_detach(&s->base);
 	if (rc < 0)
 		return rc;
 	out->bytes_free = st.bavail * st.frsize;
@@ -174,6 +184,16 @@ static int kt_mkdir(struct target_session *s, struct target_dir at, const char *
 {
 	struct fuse_entry_out e;
 	int rc = kiln_mkdir(of(s), at.h, name, 0755, &e);
+
+	if (rc == 0)
+		forget(s, e.nodeid);
+	return from(rc);
+}
+
+static int kt_mknod(struct target_session *s, struct target_dir at, const char *name)
+{
+	struct fuse_entry_out e;
+	int rc = kiln_mknod(of(s), at.h, name, S_IFREG | 0644, 0, &e);
 
 	if (rc == 0)
 		forget(s, e.nodeid);
@@ -399,19 +419,18 @@ static bool is_dot(const char *name)
 	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* The buffer holds any answer: an entry takes less here than in the message. */
+/* An answer may hold more than the buffer: the rest is asked for again. */
 static int keep_entry(void *context, const struct kiln_entry *e)
 {
+	enum { ENTRY_MAX = 1 + NAME_MAX + 1 };
 	struct kt_list *l = context;
 
 	if (is_dot(e->name))
 		return 0;
-	if (l->used + e->name_len + 2 > LIST_BYTES)
-		return -E2BIG;
 	l->bytes[l->used++] = e->type == DT_DIR ? 'd' : 'f';
 	memcpy(l->bytes + l->used, e->name, e->name_len + 1);
 	l->used += e->name_len + 1;
-	return 0;
+	return l->used + ENTRY_MAX > LIST_BYTES;
 }
 
 static int kt_list_next(struct target_session *s, struct target_list *list, const char **name,
@@ -455,6 +474,7 @@ const struct target_ops target_kiln_ops = {
 	.dir_close = kt_dir_close,
 	.mkdir = kt_mkdir,
 	.rmdir = kt_rmdir,
+	.mknod = kt_mknod,
 	.create = kt_create,
 	.open_file = kt_open_file,
 	.close_file = kt_close_file,

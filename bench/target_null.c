@@ -177,6 +177,7 @@ const struct target_ops target_null_ops = {
 	.dir_close = nt_dir_close,
 	.mkdir = nt_name,
 	.rmdir = nt_name,
+	.mknod = nt_name,
 	.create = nt_create,
 	.open_file = nt_open_file,
 	.close_file = nt_file,
