@@ -59,7 +59,7 @@ struct conn {
 	uint8_t *out;              /* [lock] not yet sent */
 	size_t out_len, out_cap, out_sent;
 	size_t owed;               /* [lock] bytes of replies that a pool is working at */
-	bool corked;               /* [lock] replies are gathered until the batch ends */
+	unsigned corked;           /* [lock] replies are gathered until the batch ends */
 	bool dead;                 /* [lock] nothing is written any more */
 	bool killed;               /* [lock] to be closed */
 	bool throttled;            /* [lock] not read from until out has drained; loop: atomic */
@@ -385,22 +385,22 @@ void conn_owe(struct conn *c, struct request *req, uint32_t bytes)
 		after_send(c);
 }
 
-static void conn_cork(struct conn *c)
+void conn_cork(struct conn *c)
 {
 	lock_guard(&c->lock);
-	c->corked = true;
+	c->corked++;
 }
 
-static void conn_uncork(struct conn *c, bool backlog)
+void conn_uncork(struct conn *c)
 {
-	bool ok;
+	bool ok = true;
 
 	lock_take(&c->lock);
-	c->corked = false;
-	c->backlog = backlog;
-	ok = c->dead || out_send(c);
-	if (ok && !c->dead)
-		after_send(c);
+	if (--c->corked == 0 && !c->dead) {
+		ok = out_send(c);
+		if (ok)
+			after_send(c);
+	}
 	lock_give(&c->lock);
 	if (!ok)
 		conn_kill(c);
@@ -463,7 +463,6 @@ static void fuse_ready(struct conn *c, struct worker *w)
 			buffer = buffer_get();
 		ok = ok && buffer;
 	}
-	schedule_flush(w);
 	buffer_put(buffer);
 	if (!ok)
 		conn_end(c, unmounted);
@@ -608,11 +607,12 @@ static void stream_ready(struct conn *c, struct worker *w)
 	conn_cork(c);
 	for (int i = 0; ok && !drained && !is_throttled(c) && i < BATCH_MAX; i++)
 		ok = stream_read(c, w, buffer, &drained);
-	schedule_flush(w);
 	buffer_put(buffer);
-	if (ok)
-		conn_uncork(c, has_backlog(c));
-	else
+	lock_take(&c->lock);
+	c->backlog = ok && has_backlog(c);
+	lock_give(&c->lock);
+	conn_uncork(c);
+	if (!ok)
 		conn_end(c, false);
 }
 

@@ -23,6 +23,10 @@ uint32_t conn_peer_uid(const struct conn *c);
 
 /* conn_reply: sends req->error or req->out and req->body, in one write where it can. */
 void conn_reply(struct conn *c, struct request *req);
+/* conn_cork: short replies gather until conn_uncork, which sends them in one write; pairs may nest.
+ * Of no effect on a handed-over descriptor, which takes replies one by one. */
+void conn_cork(struct conn *c);
+void conn_uncork(struct conn *c);
 /* conn_forget_attr: tells the client's kernel that what it has cached of an inode's attributes is
  * old: before it reads the file again it asks for them, and drops its pages if the file has
  * changed.  Kernels only take a look at a flag for that, so it cannot wait for anything.  Any

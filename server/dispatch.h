@@ -30,7 +30,9 @@ struct op {
 	uint8_t names;
 	enum wire_tail tail;
 	unsigned flags;
-	int (*prepare)(struct request *req); /* OP_DATA */
+	/* Before the writer role, with a reader.  OP_DATA: does what may wait.  OP_CHANGE, may be
+	 * NULL: the code with which the handler is bound to fail by what the reader sees, or 0. */
+	int (*prepare)(struct request *req);
 	int (*handler)(struct request *req);
 };
 

@@ -104,7 +104,9 @@ static void *loop_main(void *arg)
 			l->batch = events + i + 1;
 			l->batch_len = n - i - 1;
 			run_event(l, &events[i]);
+			schedule_breathe(&l->worker);
 		}
+		schedule_flush(&l->worker);
 	}
 	l->batch_len = 0;
 	return NULL;

@@ -9,6 +9,11 @@
 int op_lookup(struct request *req);     /* READ; "." and ".." too (export support) */
 int op_create(struct request *req);     /* CHANGE */
 int op_mknod(struct request *req);      /* CHANGE */
+/* op_foresee_*: prepare of an OP_CHANGE; -KILN_EEXIST, -KILN_ENOENT, or 0. */
+int op_foresee_taken(struct request *req);
+int op_foresee_taken_mknod(struct request *req);
+int op_foresee_taken_create(struct request *req);
+int op_foresee_missing(struct request *req);
 int op_mkdir(struct request *req);      /* CHANGE */
 int op_symlink(struct request *req);    /* CHANGE; name[0], target name[1] */
 int op_tmpfile(struct request *req);    /* CHANGE */

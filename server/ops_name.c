@@ -97,6 +97,14 @@ static int name_vacant(struct request *req, struct inode *dir, uint64_t *taken)
 	return volume_read_only(req->volume) ? -KILN_EROFS : 0;
 }
 
+int op_foresee_taken(struct request *req)
+{
+	struct inode dir;
+	uint64_t taken;
+
+	return name_vacant(req, &dir, &taken) == -KILN_EEXIST ? -KILN_EEXIST : 0;
+}
+
 /* child_init: a new inode below dir, counted, not yet stored; its ACLs are. */
 static int child_init(struct request *req, const struct inode *dir, uint32_t mode, uint32_t umask,
 		      struct inode *child)
@@ -200,6 +208,13 @@ static int create_existing(struct request *req, uint64_t handle)
 	return 0;
 }
 
+int op_foresee_taken_create(struct request *req)
+{
+	const struct fuse_create_in *arg = req->arg;
+
+	return arg->flags & O_EXCL ? op_foresee_taken(req) : 0;
+}
+
 int op_create(struct request *req)
 {
 	const struct fuse_create_in *arg = req->arg;
@@ -222,6 +237,13 @@ int op_create(struct request *req)
 static bool mknod_type_known(uint32_t mode)
 {
 	return S_ISREG(mode) || S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode) || S_ISBLK(mode);
+}
+
+int op_foresee_taken_mknod(struct request *req)
+{
+	const struct fuse_mknod_in *arg = req->arg;
+
+	return mknod_type_known(arg->mode) ? op_foresee_taken(req) : 0;
 }
 
 int op_mknod(struct request *req)

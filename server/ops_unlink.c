@@ -103,6 +103,21 @@ static int name_find(struct request *req, struct inode *dir, struct inode *inode
 	return err ? err : inode_get(req->txn, child, inode);
 }
 
+int op_foresee_missing(struct request *req)
+{
+	const char *name = req->name[0];
+	size_t len = req->name_len[0];
+	struct inode dir;
+	uint64_t child;
+	uint8_t type;
+
+	if (name_is_dots(name, len) || name_check(name, len) != 0 ||
+	    volume_read_only(req->volume) || dir_get(req->txn, req->in.nodeid, &dir) != 0)
+		return 0;
+	return dirent_get(req->txn, dir.handle, name, len, &child, &type) == -KILN_ENOENT
+		       ? -KILN_ENOENT : 0;
+}
+
 static int name_remove(struct request *req, struct inode *dir, struct inode *inode)
 {
 	int err = dirent_del(req->txn, dir->handle, req->name[0], req->name_len[0]);

@@ -5,8 +5,8 @@
  *
  * The writer role.  A worker that meets a change takes the volume's role if it is free and
  * executes at once into the volume's group; if it is not, it queues the change and goes on.  The
- * holder keeps the role while its batch of messages lasts (so several changes share one write to
- * the store); schedule_flush applies the group, answers, and drains the queue before it lets go.
+ * holder keeps the role while there is more to read, from whatever connection (so several changes
+ * share one write to the store), but for HOLD_NS at most; schedule_flush applies the group, answers, and drains the queue before it lets go.
  *
  * Where a loop meets something that would block (a read that needs the disk, a stalled store) the
  * role moves to a pool thread, with what is left to do in `handoff`; order is kept. */
@@ -32,6 +32,7 @@ enum {
 	LOOP_ROUNDS_MAX = 4, /* groups a loop runs before it leaves the rest to the pool */
 	DIRECT_MAX = 1,      /* answers that the committer gives itself */
 	COPY_MAX = 65536,    /* larger messages are taken over rather than copied */
+	HOLD_NS = 100000,    /* changes in a held group wait no longer for others to join */
 };
 
 static struct committer *committer_of(struct volume *v)
@@ -149,6 +150,12 @@ static void answer(struct worker *w, struct request *req)
 	answer_counted(w ? &w->stats : NULL, req);
 }
 
+static void answer_with(struct worker *w, struct request *req, int err)
+{
+	req->error = err;
+	answer(w, req);
+}
+
 static void run_answer(struct worker *w, struct request *req)
 {
 	answer(w, req);
@@ -261,6 +268,14 @@ static void reader_aim_durable(struct worker *w, struct request *req)
 	txn_fresh(w->reader, fresh);
 }
 
+/* reader_aim_shown: at what the volume's clients may be shown; undone by reader_rest. */
+static void reader_aim_shown(struct worker *w, struct request *req)
+{
+	reader_aim(w, req);
+	if (__atomic_load_n(&req->volume->durable_reads, __ATOMIC_ACQUIRE))
+		reader_aim_durable(w, req);
+}
+
 static void reader_rest(struct worker *w, struct volume *v)
 {
 	if (w->view)
@@ -292,9 +307,10 @@ static int read_try(struct worker *w, struct request *req)
 	struct volume *v = req->volume; /* a parked request may be gone when its handler returns */
 	int err;
 
-	reader_aim(w, req);
-	if (req->op->class == OP_READ && __atomic_load_n(&v->durable_reads, __ATOMIC_ACQUIRE))
-		reader_aim_durable(w, req);
+	if (req->op->class == OP_READ)
+		reader_aim_shown(w, req);
+	else
+		reader_aim(w, req);
 	reset_reply(req);
 	err = req->op->handler(req);
 	reader_rest(w, v);
@@ -483,6 +499,12 @@ static int change_execute(struct worker *w, struct volume *v, struct request *re
 	return err;
 }
 
+static void finish_failed(struct worker *w, struct request *req, int err)
+{
+	turn_pass(req);
+	answer_with(w, req, err);
+}
+
 /* Executes req in the held group, or leaves it for the next holder. */
 static void change_run(struct worker *w, struct volume *v, struct request *req)
 {
@@ -500,6 +522,10 @@ static void change_run(struct worker *w, struct volume *v, struct request *req)
 	}
 	if (err == -KILN_EAGAIN && req->op->class == OP_DATA && request_keep(w, req) != 0)
 		err = -KILN_ENOMEM;
+	if (err && !req->unsure && req->op->class == OP_CHANGE && !v->done && txn_empty(v->group)) {
+		finish_failed(w, req, err); /* it has seen nothing that has yet to come to be */
+		return;
+	}
 	req->error = err;
 	req->message = NULL; /* what is left to do needs no bytes of it */
 	append(&v->done, &v->done_tail, req);
@@ -542,6 +568,30 @@ static void done_finish(struct worker *w, struct request *req, uint64_t seq, int
 		park(req, seq);
 	else
 		answer(w, req);
+}
+
+/* The requests at the head that came over one connection, answered in one write; returns the rest. */
+static struct request *finish_run(struct worker *w, struct request *req, uint64_t seq,
+				  int group_err)
+{
+	struct request *next = req->next;
+	struct conn *c = req->conn;
+	bool several = c && next && next->conn == c;
+
+	if (several) {
+		conn_get(c);
+		conn_cork(c);
+	}
+	do {
+		next = req->next;
+		done_finish(w, req, seq, group_err);
+		req = next;
+	} while (several && req && req->conn == c);
+	if (several) {
+		conn_uncork(c);
+		conn_put(c);
+	}
+	return req;
 }
 
 static bool changes_bytes(const struct request *req)
@@ -589,12 +639,8 @@ static int group_close(struct worker *w, struct volume *v)
 	req = v->done;
 	v->done = v->done_tail = NULL;
 	v->done_count = 0;
-	while (req) {
-		struct request *next = req->next;
-
-		done_finish(w, req, seq, err);
-		req = next;
-	}
+	while (req)
+		req = finish_run(w, req, seq, err);
 	return 0;
 }
 
@@ -655,9 +701,16 @@ void schedule_flush(struct worker *w)
 	}
 }
 
+void schedule_breathe(struct worker *w)
+{
+	if (w->held && clock_mono() - w->held_since_ns > HOLD_NS)
+		schedule_flush(w);
+}
+
 static void role_enter(struct worker *w, struct volume *v)
 {
 	w->held = v;
+	w->held_since_ns = clock_mono();
 	txn_may_block(v->group, w->may_block);
 }
 
@@ -710,11 +763,20 @@ static bool role_take(struct volume *v)
 	return true;
 }
 
-static void finish_failed(struct worker *w, struct request *req, int err)
+/* A change that would have to wait for others, and is bound to fail by what readers may be shown:
+ * a failure like a lookup's, answered as fast. */
+static bool is_foreseen(struct worker *w, struct request *req)
 {
-	turn_pass(req);
-	req->error = err;
-	answer(w, req);
+	int err;
+
+	if (req->op->class != OP_CHANGE || !req->op->prepare || req->resent)
+		return false;
+	reader_aim_shown(w, req);
+	err = req->op->prepare(req);
+	reader_rest(w, req->volume);
+	if (err)
+		answer_with(w, req, err);
+	return err;
 }
 
 static void change_submit(struct worker *w, struct request *req)
@@ -722,10 +784,16 @@ static void change_submit(struct worker *w, struct request *req)
 	struct volume *v = req->volume;
 
 	req->next = NULL;
+	if (w->held == v && v->done && is_foreseen(w, req))
+		return;
 	if (w->held != v) {
 		schedule_flush(w);
 		if (!role_take(v)) {
-			int err = request_keep(w, req);
+			int err;
+
+			if (is_foreseen(w, req))
+				return;
+			err = request_keep(w, req);
 
 			if (err) {
 				finish_failed(w, req, err);
@@ -801,12 +869,6 @@ static void data_start(struct worker *w, struct request *req)
 }
 
 /* --- the way in ------------------------------------------------------------------------------------- */
-
-static void answer_with(struct worker *w, struct request *req, int err)
-{
-	req->error = err;
-	answer(w, req);
-}
 
 static void start_data(struct worker *w, struct request *req)
 {

@@ -12,6 +12,8 @@ void schedule_request(struct worker *w, struct request *req);
 /* schedule_flush: lets go of the writer role this worker holds: applies the group, answers what
  * is in it, and goes on with what has queued up meanwhile.  After every batch of requests. */
 void schedule_flush(struct worker *w);
+/* schedule_breathe: the same if the role has been held for long; between the parts of a batch. */
+void schedule_breathe(struct worker *w);
 /* schedule_adopt: w holds no role, v's is taken in its name (volume_load): use it up. */
 void schedule_adopt(struct worker *w, struct volume *v);
 /* schedule_internal: a change of the server's own (op: one of dispatch.h's internal rows); any

@@ -31,6 +31,7 @@ struct worker {
 	struct durable_view *view; /* what the reader looks at, while a read of an `op` volume runs */
 	void *body;             /* reply buffer, REPLY_BYTES_MAX */
 	struct volume *held;    /* whose writer role this thread has */
+	uint64_t held_since_ns;
 	bool stolen;            /* a request took over the message it was read into */
 	struct worker_stats stats;
 };
