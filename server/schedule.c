@@ -6,7 +6,8 @@
  * The writer role.  A worker that meets a change takes the volume's role if it is free and
  * executes at once into the volume's group; if it is not, it queues the change and goes on.  The
  * holder keeps the role while there is more to read, from whatever connection (so several changes
- * share one write to the store), but for HOLD_NS at most; schedule_flush applies the group, answers, and drains the queue before it lets go.
+ * share one write to the store), but for HOLD_NS at most; schedule_flush applies the group, answers,
+ * and drains the queue before it lets go.
  *
  * Where a loop meets something that would block (a read that needs the disk, a stalled store) the
  * role moves to a pool thread, with what is left to do in `handoff`; order is kept. */
