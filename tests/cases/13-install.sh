@@ -1,5 +1,4 @@
 # An installation has the helper where mount(8) looks, pointing at the program.
-# sanitizers: no
 . "$KILN_TESTS/lib.sh"
 need_cmd meson
 meson introspect "$KILN_BUILD" --buildoptions | python3 -c '

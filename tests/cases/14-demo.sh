@@ -1,5 +1,4 @@
 # make demo, twice in a row, and make demo-stop leave nothing behind, also when the server died.
-# sanitizers: no
 . "$KILN_TESTS/lib.sh"
 need_fuse
 need_cmd git

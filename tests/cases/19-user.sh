@@ -1,5 +1,4 @@
 # A user who is not root serves, creates, mounts and writes, as the manual shows it.
-# sanitizers: no
 . "$KILN_TESTS/lib.sh"
 need_root
 need_fuse

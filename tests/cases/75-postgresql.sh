@@ -1,6 +1,5 @@
 # PostgreSQL: initdb and pgbench with the data directory on the volume, and a hard stop of it.
 # timeout: 240
-# sanitizers: no
 . "$KILN_TESTS/lib.sh"
 need_root
 bin=$(find /usr/lib/postgresql/*/bin -maxdepth 0 2>/dev/null | sort -V | tail -n 1)

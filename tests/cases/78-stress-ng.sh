@@ -1,7 +1,6 @@
 # stress-ng's file-system stressors, each for a moment.  A real run, by hand:
 # KILN_STRESS_SECONDS=60 KILN_CARRIER=relay tests/run --patience 10 78-stress
 # timeout: 400
-# sanitizers: no
 . "$KILN_TESTS/lib.sh"
 need_cmd stress-ng
 setup

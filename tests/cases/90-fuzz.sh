@@ -1,6 +1,6 @@
 # A minute of fuzzing of the wire decoder; `make fuzz` does an hour.
 # timeout: 400
-# sanitizers: no
+# sanitizers: no, it has its own build with AddressSanitizer
 # alone
 . "$KILN_TESTS/lib.sh"
 need_cmd clang meson ninja

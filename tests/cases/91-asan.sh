@@ -2,7 +2,7 @@
 # UndefinedBehaviorSanitizer.  `make test-asan` runs all of them.
 # timeout: 900
 # alone
-# sanitizers: no
+# sanitizers: no, it starts such runs itself
 . "$KILN_TESTS/lib.sh"
 cases=(unit 10-start 20-file 21-rename@handover 26-unlinked@relay 29-xattr@handover
 	30-acl@handover 33-fallocate@handover 38-locks@relay 51-restart-opens 63-bad-peer)

@@ -2,7 +2,7 @@
 # `make test-tsan` runs all of them.
 # timeout: 900
 # alone
-# sanitizers: no
+# sanitizers: no, it starts such runs itself
 . "$KILN_TESTS/lib.sh"
 cases=(unit 10-start 27-append 39-locks-two-mounts 41-rename-race@handover 42-two-mounts
 	50-restart@relay 53-stop-start@handover)
