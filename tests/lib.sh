@@ -167,12 +167,18 @@ setup_two() {
 	mount_over relay v "$MNT2"
 }
 
-# finish: what a case that used setup should end with: everything still whole.
+mounts_ended() {
+	! pgrep -f "^kiln-mount .* $KILN_TMP/"
+}
+
+# finish: what a case that used setup should end with: everything still whole, and the processes
+# of its mounts ended by themselves (a sanitizer has its last word then).
 finish() {
 	local dir
 	for dir in "$MNT2" "$MNT"; do
 		! mountpoint -q "$dir" || umount_volume "$dir"
 	done
+	wait_for 30 mounts_ended
 	kill -0 "$SERVER_PID" || fail "the server is gone"
 	server_stop
 }
