@@ -423,21 +423,22 @@ static void rocks_view_free(struct kv *kv, struct kv_view *view)
 	free(v);
 }
 
+static uint64_t figure(struct rocks *r, rocksdb_column_family_handle_t *cf, const char *name)
+{
+	uint64_t value = 0;
+
+	return rocksdb_property_int_cf(r->db, cf, name, &value) == 0 ? value : 0;
+}
+
 static char *size_text(struct rocks *r)
 {
 	uint64_t sum = 0;
 	char *text;
 
-	for (int i = 0; i < r->handle_count; i++) {
-		uint64_t part = 0;
-
-		if (!rocksdb_property_int_cf(r->db, r->handles[i], "rocksdb.total-sst-files-size",
-					     &part))
-			sum += part;
-		if (!rocksdb_property_int_cf(r->db, r->handles[i],
-					     "rocksdb.cur-size-all-mem-tables", &part))
-			sum += part;
-	}
+	for (int i = 0; i < r->handle_count; i++)
+		sum += figure(r, r->handles[i], "rocksdb.total-sst-files-size") +
+		       figure(r, r->handles[i], "rocksdb.total-blob-file-size") +
+		       figure(r, r->handles[i], "rocksdb.cur-size-all-mem-tables");
 	return asprintf(&text, "%llu", (unsigned long long)sum) < 0 ? NULL : text;
 }
 

@@ -306,6 +306,151 @@ static void figures_are_told(void **state)
 	assert_null(kv_property(kv, "no such figure"));
 }
 
+/* --- values that lie in files of their own ------------------------------------------------------- */
+
+enum { LARGE = 4096, LARGE_COUNT = 256 };
+
+static void large_key(unsigned i, char key[16])
+{
+	snprintf(key, 16, "large%04u", i);
+}
+
+/* Bytes that do not compress. */
+static void large_value(unsigned i, uint64_t value[LARGE / 8])
+{
+	uint64_t x = i + 1;
+
+	for (unsigned at = 0; at < LARGE / 8; at++) {
+		x ^= x << 13;
+		x ^= x >> 7;
+		x ^= x << 17;
+		value[at] = x;
+	}
+}
+
+/* put_large: all of them, in files, nothing of them in memory. */
+static void put_large(struct fixture *f)
+{
+	struct kv_options o = { .backend = f->backend, .layout = f->layout,
+				.buffer_bytes = 128 << 10 };
+	struct kv_batch *b = kv_batch_new();
+	uint64_t value[LARGE / 8], seq;
+	char key[16];
+
+	kv_close(f->kv);
+	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+	for (unsigned i = 0; i < LARGE_COUNT; i++) {
+		large_key(i, key);
+		large_value(i, value);
+		kv_batch_clear(b);
+		assert_int_equal(kv_batch_put(b, KV_INODE, key, strlen(key), value, LARGE), 0);
+		assert_int_equal(kv_apply(f->kv, b, 0, &seq), 0);
+	}
+	kv_batch_free(b);
+	kv_close(f->kv);
+	f->kv = open_kv(f, false);
+}
+
+static void expect_large(const void *got, size_t len, unsigned i)
+{
+	uint64_t value[LARGE / 8];
+
+	large_value(i, value);
+	assert_int_equal(len, LARGE);
+	assert_memory_equal(got, value, LARGE);
+}
+
+/* get_large: how many of them are found; the others would have to be read from the disk. */
+static unsigned get_large(struct kv *kv, unsigned flags)
+{
+	uint64_t got[LARGE / 8];
+	unsigned found = 0;
+	char key[16];
+	size_t len;
+
+	for (unsigned i = 0; i < LARGE_COUNT; i++) {
+		int err;
+
+		large_key(i, key);
+		err = kv_get(kv, NULL, KV_INODE, key, strlen(key), got, LARGE, &len, flags);
+		if (err == -KILN_EWOULDBLOCK)
+			continue;
+		assert_int_equal(err, 0);
+		expect_large(got, len, i);
+		found++;
+	}
+	return found;
+}
+
+static unsigned get_large_at_once(struct kv *kv, unsigned flags)
+{
+	static uint64_t got[LARGE_COUNT][LARGE / 8];
+	static struct kv_item items[LARGE_COUNT];
+	static char keys[LARGE_COUNT][16];
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < LARGE_COUNT; i++) {
+		large_key(i, keys[i]);
+		items[i] = (struct kv_item){ .key = keys[i], .key_len = strlen(keys[i]),
+					     .buf = got[i], .cap = LARGE };
+	}
+	assert_int_equal(kv_get_many(kv, NULL, KV_INODE, items, LARGE_COUNT, flags), 0);
+	for (unsigned i = 0; i < LARGE_COUNT; i++) {
+		if (items[i].err == -KILN_EWOULDBLOCK)
+			continue;
+		assert_int_equal(items[i].err, 0);
+		expect_large(got[i], items[i].len, i);
+		found++;
+	}
+	return found;
+}
+
+/* walk_large: those up to the first that would have to be read from the disk. */
+static unsigned walk_large(struct kv *kv, unsigned flags)
+{
+	const void *key, *value;
+	size_t key_len, value_len;
+	struct kv_scan *scan;
+	unsigned found = 0;
+	int got;
+
+	assert_int_equal(kv_scan_open(kv, NULL, KV_INODE, "large", 5, "largf", 5, flags, &scan), 0);
+	while ((got = kv_scan_next(scan, &key, &key_len, &value, &value_len)) == 1)
+		expect_large(value, value_len, found++);
+	assert_int_equal(got, found < LARGE_COUNT ? -KILN_EWOULDBLOCK : 0);
+	kv_scan_close(scan);
+	return found;
+}
+
+static void large_values_are_not_waited_for(void **state)
+{
+	struct fixture *f = *state;
+
+	put_large(f);
+	assert_int_equal(get_large(f->kv, KV_CACHED), 0);
+	assert_int_equal(get_large_at_once(f->kv, KV_CACHED), 0);
+	assert_int_equal(walk_large(f->kv, KV_CACHED), 0);
+	assert_int_equal(get_large(f->kv, 0), LARGE_COUNT);
+	assert_int_equal(get_large(f->kv, KV_CACHED), LARGE_COUNT);
+	assert_int_equal(get_large_at_once(f->kv, KV_CACHED), LARGE_COUNT);
+	assert_int_equal(walk_large(f->kv, KV_CACHED), LARGE_COUNT);
+	kv_close(f->kv);
+	f->kv = open_kv(f, false);
+	assert_int_equal(walk_large(f->kv, 0), LARGE_COUNT);
+	assert_int_equal(get_large_at_once(f->kv, 0), LARGE_COUNT);
+}
+
+static void large_values_count(void **state)
+{
+	struct fixture *f = *state;
+	char *text;
+
+	put_large(f);
+	text = kv_property(f->kv, "size_bytes");
+	assert_true(strtoull(text, NULL, 10) >= (uint64_t)LARGE * LARGE_COUNT);
+	free(text);
+}
+
 static void broken_refuses_changes_and_reads_go_on(void **state)
 {
 	struct kv *kv = ((struct fixture *)*state)->kv;
@@ -664,6 +809,8 @@ int main(int argc, char **argv)
 		ON_ALL(a_failed_apply_or_sync_breaks_the_store),
 		ON_ALL(several_threads_apply_at_once),
 		ON_ROCKS(the_wrong_layout_is_refused),
+		ON_ROCKS(large_values_are_not_waited_for),
+		ON_ROCKS(large_values_count),
 		ON_ROCKS(a_killed_process_loses_nothing),
 		ON_ROCKS(many_kills_lose_nothing),
 		ON_ROCKS(a_stall_refuses_or_waits),
