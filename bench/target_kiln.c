@@ -238,15 +238,29 @@ static int kt_open_file(struct target_session *s, struct target_dir at, const ch
 	return 0;
 }
 
+/* FLUSH and RELEASE go together, for a kernel does not wait for what becomes of the latter before
+ * its close(2) returns. */
 static int kt_close_file(struct target_session *s, struct target_file f)
 {
-	int rc = kiln_flush(of(s), f.node, f.h, 0);
-	int released = kiln_release(of(s), f.node, f.h, 0, 0, false);
+	struct kiln_op op;
+	struct kiln_result r[2];
+	unsigned n, sent = 0;
+	int rc = 0;
 
+	kiln_prep_flush(&op, f.node, f.h, 0);
+	rc = kiln_submit(of(s), &op, NULL);
+	sent += rc == 0;
+	kiln_prep_release(&op, f.node, f.h, 0, 0, false);
+	op.tag = s;
+	if (rc == 0)
+		rc = kiln_submit(of(s), &op, NULL);
+	sent += rc == 0;
+	n = kiln_collect(of(s), r, sent, 2);
+	for (unsigned i = 0; i < n; i++)
+		if (r[i].error && (r[i].tag || r[i].error != -ENOSYS)) /* no FLUSH wanted */
+			rc = r[i].error;
 	forget(s, f.node);
-	if (rc == -ENOSYS) /* as for a kernel: no FLUSH wanted */
-		rc = 0;
-	return from(rc < 0 ? rc : released);
+	return from(rc);
 }
 
 static int kt_read(struct target_session *s, struct target_file f, void *buf, size_t len,
