@@ -1,4 +1,5 @@
 # PostgreSQL: initdb and pgbench with the data directory on the volume, and a hard stop of it.
+# carriers: all
 # timeout: 240
 . "$KILN_TESTS/lib.sh"
 need_root

@@ -36,6 +36,12 @@ ioengine=libaio
 iodepth=16
 rw=randrw
 bs=16k
+[uring]
+stonewall
+ioengine=io_uring
+iodepth=16
+rw=randwrite
+bs=12k
 [small-files]
 stonewall
 nrfiles=200
