@@ -23,12 +23,14 @@
 /* For the signal handler alone. */
 static const char *signal_dir;
 
-/* A process of its own: unmounting may write pages back, which this one must serve. */
+/* A process of its own: unmounting may write pages back, which this one must serve.  _Fork, as
+ * fork takes the locks of malloc and stdio, which the interrupted thread may hold; for the same
+ * reason nothing here allocates (execlp does not in the C libraries that have _Fork). */
 static void on_signal(int number)
 {
 	int eno = errno;
 
-	if (fork() == 0) {
+	if (_Fork() == 0) {
 		if (geteuid() == 0)
 			umount2(signal_dir, MNT_DETACH | UMOUNT_NOFOLLOW);
 		else

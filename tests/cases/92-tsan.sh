@@ -4,8 +4,8 @@
 # alone
 # sanitizers: no, it starts such runs itself
 . "$KILN_TESTS/lib.sh"
-cases=(unit 10-start 27-append 39-locks-two-mounts 41-rename-race@handover 42-two-mounts
-	50-restart@relay 53-stop-start@handover)
+cases=(unit 10-start 18-umount@relay 27-append 39-locks-two-mounts 41-rename-race@handover
+	42-two-mounts 50-restart@relay 53-stop-start@handover)
 cd "$KILN_TOP"
 make -s RUN_OPTIONS=--quick CASES="${cases[*]}" test-tsan >"$KILN_TMP/out" 2>&1 || {
 	tail -n 100 "$KILN_TMP/out"
