@@ -112,7 +112,7 @@ int op_foresee_missing(struct request *req)
 	uint8_t type;
 
 	if (name_is_dots(name, len) || name_check(name, len) != 0 ||
-	    volume_read_only(req->volume) || dir_get(req->txn, req->in.nodeid, &dir) != 0)
+	    dir_get(req->txn, req->in.nodeid, &dir) != 0)
 		return 0;
 	return dirent_get(req->txn, dir.handle, name, len, &child, &type) == -KILN_ENOENT
 		       ? -KILN_ENOENT : 0;

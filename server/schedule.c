@@ -434,7 +434,9 @@ static int change_handle(struct volume *v, struct request *req)
 	if (before < 0)
 		return before;
 	if (before)
-		return op_replay(req);
+		return op_replay(req); /* also where the volume takes no changes any more */
+	if (req->op->flags & OP_RECORDED && volume_read_only(v))
+		return -KILN_EROFS;
 	err = req->op->handler(req);
 	return err ? err : record_put(v, req);
 }
@@ -485,12 +487,8 @@ static int change_execute(struct worker *w, struct volume *v, struct request *re
 	req->may_block = w->may_block;
 	reset_reply(req);
 	change_mark(v);
-	if (req->op->flags & OP_RECORDED) {
-		if (volume_read_only(v))
-			return -KILN_EROFS;
-		if (session_dead(req->session))
-			return -KILN_ESTALE;
-	}
+	if (req->op->flags & OP_RECORDED && session_dead(req->session))
+		return -KILN_ESTALE;
 	err = change_handle(v, req);
 	if (err) {
 		change_undo(v, v->group);
@@ -770,7 +768,8 @@ static bool is_foreseen(struct worker *w, struct request *req)
 {
 	int err;
 
-	if (req->op->class != OP_CHANGE || !req->op->prepare || req->resent)
+	if (req->op->class != OP_CHANGE || !req->op->prepare || req->resent ||
+	    volume_read_only(req->volume))
 		return false;
 	reader_aim_shown(w, req);
 	err = req->op->prepare(req);
@@ -850,9 +849,9 @@ static int data_try(struct worker *w, struct request *req)
 	int err;
 
 	reader_aim(w, req);
-	err = volume_read_only(req->volume) ? -KILN_EROFS : executed_before(req->txn, req);
+	err = executed_before(req->txn, req);
 	if (err == 0)
-		err = req->op->prepare(req);
+		err = volume_read_only(req->volume) ? -KILN_EROFS : req->op->prepare(req);
 	else if (err > 0)
 		err = 0; /* the answer is found again under the role */
 	if (err == -KILN_EWOULDBLOCK && !w->may_block)
@@ -902,8 +901,10 @@ static uint32_t reply_bytes(const struct request *req)
 	return read->size < REPLY_BYTES_MAX ? read->size : REPLY_BYTES_MAX;
 }
 
+/* Changes that come together may wait for each other, but not for reads without end. */
 static void start_read(struct worker *w, struct request *req)
 {
+	schedule_breathe(w);
 	if (read_try(w, req) != -KILN_EWOULDBLOCK)
 		return;
 	conn_owe(req->conn, req, reply_bytes(req));

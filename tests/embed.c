@@ -58,9 +58,10 @@ void embed_start(struct embed *e)
 		.dir = path,
 		.store = options(e, path, sizeof(path)),
 		.listen = e->listen,
-		.loops = 2,
+		.loops = e->loops ? e->loops : 2,
 		.readers = 2,
 		.writers = 2,
+		.session_timeout_ns = e->session_timeout_ns,
 	};
 
 	if (server_start(&o, &e->server, &why))

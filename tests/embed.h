@@ -13,7 +13,10 @@ struct embed {
 	struct plug *plug;
 	struct fault_disk *disk;
 	struct server *server;
-	struct commit_options commit; /* of the next embed_start */
+	/* of the next embed_start; 0: default, of loops: two */
+	struct commit_options commit;
+	unsigned loops;
+	uint64_t session_timeout_ns;
 };
 
 struct embed *embed_new(void);

@@ -40,6 +40,7 @@ struct plug {
 	uint64_t applied, synced;       /* [mutex] */
 	unsigned syncs;                 /* [mutex] */
 	bool held, failing;             /* [mutex] */
+	enum { APPLIES_GO, APPLY_HOLD, APPLY_HELD } apply; /* [mutex] the next, or one already */
 	uint64_t random;                /* [mutex] 0: no jitter */
 };
 
@@ -343,10 +344,20 @@ static void apply_record(struct plug *p, const struct kv_batch *b, const struct 
 		version_add(cell_find(s, key, r->key_len), p->applied, true, NULL, 0);
 }
 
+/* With the mutex. */
+static void apply_held(struct plug *p)
+{
+	if (p->apply != APPLY_HOLD)
+		return;
+	p->apply = APPLY_HELD;
+	pthread_cond_broadcast(&p->changed);
+	while (p->apply == APPLY_HELD)
+		pthread_cond_wait(&p->changed, &p->mutex);
+}
+
 static int plug_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 {
 	struct plug *p = plug_of(kv);
-
 	uint64_t drawn;
 
 	if (jitter(p) && flags & KV_NOSTALL)
@@ -357,6 +368,7 @@ static int plug_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 	if (drawn % APPLY_SHARE == 0) /* others queue up behind this one */
 		nap((drawn >> 8) % APPLY_NS);
 	pthread_mutex_lock(&p->mutex);
+	apply_held(p);
 	p->applied++;
 	for (size_t i = 0; i < b->count; i++)
 		apply_record(p, b, &b->records[i]);
@@ -515,6 +527,32 @@ void plug_hold(struct plug *p)
 void plug_go(struct plug *p)
 {
 	set(p, &p->held, false);
+}
+
+static void set_apply(struct plug *p, int to)
+{
+	pthread_mutex_lock(&p->mutex);
+	p->apply = to;
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void plug_hold_apply(struct plug *p)
+{
+	set_apply(p, APPLY_HOLD);
+}
+
+void plug_await_apply(struct plug *p)
+{
+	pthread_mutex_lock(&p->mutex);
+	while (p->apply != APPLY_HELD)
+		pthread_cond_wait(&p->changed, &p->mutex);
+	pthread_mutex_unlock(&p->mutex);
+}
+
+void plug_go_apply(struct plug *p)
+{
+	set_apply(p, APPLIES_GO);
 }
 
 void plug_fail(struct plug *p)

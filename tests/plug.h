@@ -29,6 +29,11 @@ unsigned plug_syncs(struct plug *p);             /* begun so far */
 void plug_await_sync(struct plug *p, unsigned count);
 void plug_hold(struct plug *p);
 void plug_go(struct plug *p);
+/* plug_hold_apply: the next apply waits, and whoever came with it; others pass it by.
+ * plug_await_apply: returns when it waits.  plug_go_apply: it goes on. */
+void plug_hold_apply(struct plug *p);
+void plug_await_apply(struct plug *p);
+void plug_go_apply(struct plug *p);
 /* plug_fail: syncs fail from now on, those held too. */
 void plug_fail(struct plug *p);
 /* plug_cut: the power is back: nothing above index is left; no store is open on it. */
