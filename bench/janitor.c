@@ -125,9 +125,14 @@ int janitor_start(struct janitor **out)
 		_exit(0);
 	}
 	close(pipe_fd[0]);
+	if (j->pid < 0) {
+		close(pipe_fd[1]);
+		free(j);
+		return -KILN_EAGAIN;
+	}
 	j->fd = pipe_fd[1];
 	*out = j;
-	return j->pid < 0 ? -KILN_EAGAIN : 0;
+	return 0;
 }
 
 static void tell(struct janitor *j, const char *line, size_t len)

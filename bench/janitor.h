@@ -6,7 +6,7 @@
 
 struct janitor;
 
-/* janitor_start: forks it; call before threads and ranks exist.  It leads a session of its
+/* janitor_start: forks it, or leaves nothing; call before threads and ranks exist.  It leads a session of its
  * own, so that an interrupt from the terminal does not reach it. */
 int janitor_start(struct janitor **out);
 /* janitor_note_dir: remove run_name below target, if the benchmark cannot. */

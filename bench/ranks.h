@@ -10,7 +10,7 @@
 struct ranks;
 
 /* ranks_start: call before any thread exists.  procs is how many processes to make; under MPI
- * it must be 1 and the launcher's number counts. */
+ * it must be 1 and the launcher's number counts.  After a failure nothing is left of it. */
 int ranks_start(int *argc, char ***argv, unsigned procs, struct ranks **out);
 /* ranks_end: rank 0 waits for the others; every rank calls it. */
 void ranks_end(struct ranks *r);

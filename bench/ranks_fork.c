@@ -98,7 +98,10 @@ int ranks_start(int *argc, char ***argv, unsigned procs, struct ranks **out)
 		rc = -KILN_ENOMEM;
 	for (unsigned i = 1; rc == 0 && r->id == 0 && i < procs; i++)
 		rc = fork_one(r, i);
-	*out = r;
+	if (rc < 0)
+		ranks_end(r);
+	else
+		*out = r;
 	return rc;
 }
 

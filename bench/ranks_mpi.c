@@ -24,12 +24,18 @@ int ranks_start(int *argc, char ***argv, unsigned procs, struct ranks **out)
 
 	if (!r)
 		return -KILN_ENOMEM;
-	*out = r;
-	if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS)
+	if (MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &level) != MPI_SUCCESS) {
+		free(r);
 		return -KILN_ECLOSED;
+	}
 	MPI_Comm_rank(MPI_COMM_WORLD, &r->id);
 	MPI_Comm_size(MPI_COMM_WORLD, &r->count);
-	return procs == 1 ? 0 : -KILN_EINVAL; /* the launcher says how many */
+	if (procs != 1) { /* the launcher says how many */
+		ranks_end(r);
+		return -KILN_EINVAL;
+	}
+	*out = r;
+	return 0;
 }
 
 void ranks_end(struct ranks *r)

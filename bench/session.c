@@ -41,8 +41,26 @@ static int load_profile(struct session *s, const char *default_profile)
 
 	if (rc == 0 && s->o.suite)
 		rc = profile_select(&s->profile, s->o.suite, why);
-	if (rc < 0)
+	if (rc < 0) {
 		session_complain("%s", why);
+		profile_free(&s->profile);
+	}
+	return rc;
+}
+
+static int start_processes(struct session *s, int *argc, char ***argv)
+{
+	int rc = janitor_start(&s->janitor);
+
+	if (rc == 0) {
+		rc = ranks_start(argc, argv, (unsigned)s->o.procs, &s->ranks);
+		if (rc < 0)
+			janitor_end(s->janitor);
+	}
+	if (rc < 0) {
+		session_complain("cannot start its processes: %s", err_text(rc));
+		profile_free(&s->profile);
+	}
 	return rc;
 }
 
@@ -59,13 +77,8 @@ int session_start(struct session *s, int argc, char **argv, unsigned command,
 	s->budget_s = s->o.budget > 0 ? s->o.budget : default_budget_s;
 	raise_limits();
 	fflush(NULL);
-	rc = janitor_start(&s->janitor);
-	if (rc == 0)
-		rc = ranks_start(&argc, &argv, (unsigned)s->o.procs, &s->ranks);
-	if (rc < 0) {
-		session_complain("cannot start its processes: %s", err_text(rc));
+	if (start_processes(s, &argc, &argv) < 0)
 		return EXIT_FAILED;
-	}
 	bench_catch_signals();
 	if (ranks_id(s->ranks) == 0)
 		return 0;

@@ -21,7 +21,8 @@ struct session {
 	bool progress_shown;
 };
 
-/* session_start: exit code, 0 to go on.  Ranks other than 0 do not return from it. */
+/* session_start: exit code, 0 to go on (session_end undoes it), another if it has said why not
+ * and nothing is left of it.  Ranks other than 0 do not return from it. */
 int session_start(struct session *s, int argc, char **argv, unsigned command,
 		  const char *default_profile, double default_budget_s);
 /* session_open: bench_open with a fresh name, noted with the janitor; says what is wrong. */

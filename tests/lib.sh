@@ -68,6 +68,13 @@ expect_eq() {
 	[ "$1" = "$2" ] || fail "got '$1', expected '$2'${3:+ ($3)}"
 }
 
+# slowed COMMAND...: with libkiln-slow.so below it; of what a program loads, a sanitizer must be first.
+slowed() {
+	local first
+	first=$(ldd "$1" | sed -n 's/.*=> \(.*lib[at]san\.[^ ]*\).*/\1/p')
+	env LD_PRELOAD="$first $KILN_BUILD/bench/libkiln-slow.so" "$@"
+}
+
 # -- server ------------------------------------------------------------------------------------
 
 free_port() {

@@ -4,15 +4,12 @@
 # down; results render and compare.
 . "$KILN_TESTS/lib.sh"
 BENCH=$KILN_BUILD/bench/kiln-bench
-SLOW=$KILN_BUILD/bench/libkiln-slow.so
-# what watches a program must be the first of the libraries it loads
-WATCH=$(ldd "$BENCH" | sed -n 's/.*=> \(.*lib[at]san\.[^ ]*\).*/\1/p')
 D=$KILN_TMP/d
 mkdir "$D"
 cd "$KILN_TMP"
 
-expect_fail 1 'worse' env KILN_SLOW_B=open=300us,unlink=300us LD_PRELOAD="$WATCH $SLOW" \
-	"$BENCH" ab --profile selftest --slice 20ms --budget 60s --json ab.json --csv ab.csv \
+KILN_SLOW_B=open=300us,unlink=300us expect_fail 1 'worse' \
+	slowed "$BENCH" ab --profile selftest --slice 20ms --budget 60s --json ab.json --csv ab.csv \
 	--md ab.md --junit ab.xml --html ab.html --label 'a <b> & "c"' "$D" "$D"
 python3 - <<'PY'
 import csv, json, xml.etree.ElementTree as ET
