@@ -234,15 +234,28 @@ static void reply_write(struct request *req, const struct inode *inode)
 		file_want_durable(req, inode);
 }
 
-int op_write(struct request *req)
+/* On an `op` volume the mode and security.capability are shown as they are durable, unlike the rest
+ * of what a write changes: where they fall, its answer waits as chmod's does. */
+static int write_kill_priv(struct request *req, struct inode *inode)
 {
 	const struct fuse_write_in *arg = req->arg;
+	uint32_t mode = inode->mode, flags = inode->flags;
+	int err = file_kill_priv(req->txn, inode, arg->write_flags & FUSE_WRITE_KILL_SUIDGID);
+
+	if ((inode->mode != mode || inode->flags != flags) &&
+	    volume_durability(req->volume) == DURABILITY_OP)
+		req->durable = true;
+	return err;
+}
+
+int op_write(struct request *req)
+{
 	uint64_t offset = req->prep.offset, end = offset + req->data_len;
 	struct inode inode;
 	int err = file_begin(req, &inode);
 
 	if (!err)
-		err = file_kill_priv(req->txn, &inode, arg->write_flags & FUSE_WRITE_KILL_SUIDGID);
+		err = write_kill_priv(req, &inode);
 	if (!err && !req->prep.data_file)
 		err = file_put_bytes(req, &inode, req->data, req->data_len, offset);
 	if (!err)
