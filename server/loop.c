@@ -70,6 +70,7 @@ static int tick_timeout(struct loop *l)
 	if (now >= l->next_tick_ns) {
 		l->next_tick_ns = now + TICK_MS * NS_PER_MS;
 		tick(l->worker.server);
+		schedule_flush(&l->worker); /* not to be held until something comes */
 	}
 	return TICK_MS;
 }

@@ -113,6 +113,42 @@ static void hanging_up_leaves_nobody_connected(void **state)
 	embed_free(e);
 }
 
+/* What remains of a client that stayed away too long is removed at once, and others' changes go on:
+ * neither waits for its loop to have something else to do, which takes up to a second. */
+static uint64_t expiry_ns(struct embed *e, uint64_t client)
+{
+	uint64_t applied, began;
+	int fd = dial(e);
+
+	say_hello(fd, HELLO_LIBRARY, client);
+	hear_reply(fd);
+	applied = plug_applied(e->plug);
+	close(fd);
+	while (sessions_of(e).sessions > 0)
+		settle();
+	began = clock_mono();
+	while (plug_applied(e->plug) == applied)
+		settle();
+	return clock_mono() - began;
+}
+
+static void who_stays_away_holds_up_nobody(void **state)
+{
+	struct embed *e = embed_new();
+	uint64_t least = UINT64_MAX;
+
+	e->session_timeout_ns = NS_PER_MS;
+	embed_start(e);
+	embed_volume(e, "v", DURABILITY_FSYNC);
+	for (unsigned i = 0; i < 3 && least > NS_PER_S / 2; i++) {
+		uint64_t took = expiry_ns(e, 1 + i);
+
+		least = took < least ? took : least;
+	}
+	assert_true(least < NS_PER_S / 2);
+	embed_free(e);
+}
+
 /* --- descriptors ----------------------------------------------------------------------------------- */
 
 static unsigned descriptors(void)
@@ -393,6 +429,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hanging_up_leaves_nobody_connected),
+		cmocka_unit_test(who_stays_away_holds_up_nobody),
 		cmocka_unit_test(descriptors_that_are_not_wanted_are_closed),
 		cmocka_unit_test(a_silent_client_that_ends_costs_nothing),
 		cmocka_unit_test(a_full_connection_that_drains_is_quiet),
