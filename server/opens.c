@@ -154,12 +154,28 @@ int open_take(struct request *req, uint64_t handle)
 
 /* --- orphans ------------------------------------------------------------------------------------ */
 
+static struct orphan **find_orphan_link(struct volume *v, uint64_t handle)
+{
+	struct orphan **link = &v->orphans[handle % ORPHAN_BUCKETS]; /* handles are consecutive */
+
+	while (*link && (*link)->handle != handle)
+		link = &(*link)->next;
+	return link;
+}
+
 static struct orphan *find_orphan(struct volume *v, uint64_t handle)
 {
-	struct orphan *o = v->orphans;
+	return *find_orphan_link(v, handle);
+}
 
-	while (o && o->handle != handle)
-		o = o->next;
+/* All of them, in no order; o NULL: the first. */
+static struct orphan *next_orphan(struct volume *v, struct orphan *o)
+{
+	uint64_t bucket = o ? o->handle % ORPHAN_BUCKETS + 1 : 0;
+
+	o = o ? o->next : NULL;
+	while (!o && bucket < ORPHAN_BUCKETS)
+		o = v->orphans[bucket++];
 	return o;
 }
 
@@ -300,14 +316,10 @@ struct reap_list {
 
 static void reap_collect(struct volume *v, struct reap_list *list)
 {
-	size_t most = 0;
-
-	for (struct orphan *o = v->orphans; o; o = o->next)
-		most++;
-	list->handles = most ? malloc(most * sizeof *list->handles) : NULL;
+	list->handles = v->orphan_count ? malloc(v->orphan_count * sizeof *list->handles) : NULL;
 	if (!list->handles)
 		return;
-	for (struct orphan *o = v->orphans; o; o = o->next)
+	for (struct orphan *o = next_orphan(v, NULL); o; o = next_orphan(v, o))
 		if (may_reap(v, o))
 			list->handles[list->count++] = o->handle;
 }
@@ -341,7 +353,7 @@ void opens_drop_session(struct session *s)
 	drop_entries(v, s);
 	openfile_free(file_of(v), s->marker);
 	s->marker = OPENFILE_NONE;
-	for (struct orphan *o = v->orphans; o; o = o->next)
+	for (struct orphan *o = next_orphan(v, NULL); o; o = next_orphan(v, o))
 		let_go(o, s, o->holder_count);
 	reap_collect(v, &list);
 	lock_give(&v->lock);
@@ -405,17 +417,18 @@ static void orphan_insert(struct volume *v, uint64_t handle)
 {
 	unsigned holders = handle < v->boot_handle ? v->recovered : 0, i = 0;
 	struct orphan *o = malloc(sizeof *o + holders * sizeof o->holders[0]);
+	struct orphan **bucket = find_orphan_link(v, handle);
 
 	if (!o)
 		return; /* the store's list still has it: the next load reaps it */
-	*o = (struct orphan){ .next = v->orphans, .handle = handle, .holder_count = holders };
+	*o = (struct orphan){ .next = *bucket, .handle = handle, .holder_count = holders };
 	for (struct session *s = v->sessions; s && i < holders; s = s->next)
 		if (s->recovered)
 			o->holders[i++] = s;
 	o->held = i;
 	for (; i < holders; i++)
 		o->holders[i] = NULL;
-	v->orphans = o;
+	*bucket = o;
 	__atomic_store_n(&v->orphan_count, v->orphan_count + 1, __ATOMIC_RELAXED);
 }
 
@@ -438,11 +451,10 @@ void opens_orphan_add(struct volume *v, uint64_t handle)
 
 void opens_orphan_drop(struct volume *v, uint64_t handle)
 {
-	struct orphan **link = &v->orphans, *o;
+	struct orphan **link, *o;
 
 	lock_guard(&v->lock);
-	while (*link && (*link)->handle != handle)
-		link = &(*link)->next;
+	link = find_orphan_link(v, handle);
 	o = *link;
 	if (!o)
 		return;

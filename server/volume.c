@@ -56,16 +56,23 @@ void volume_get(struct volume *v)
 	__atomic_add_fetch(&v->refs, 1, __ATOMIC_RELAXED);
 }
 
+static void free_orphans(struct volume *v)
+{
+	for (unsigned i = 0; v->orphans && i < ORPHAN_BUCKETS; i++)
+		while (v->orphans[i]) {
+			struct orphan *o = v->orphans[i];
+
+			v->orphans[i] = o->next;
+			free(o);
+		}
+	free(v->orphans);
+	v->orphans = NULL;
+	v->orphan_count = 0;
+}
+
 static void free_loaded(struct volume *v)
 {
-	struct orphan *o = v->orphans;
-
-	while (o) {
-		struct orphan *next = o->next;
-
-		free(o);
-		o = next;
-	}
+	free_orphans(v);
 	if (v->group)
 		txn_free(v->group);
 	if (v->probe)
@@ -77,6 +84,15 @@ static void free_loaded(struct volume *v)
 	free(v->opens);
 	free(v->doomed);
 	free(v->effects);
+	v->group = v->probe = NULL;
+	v->locks = NULL;
+	v->turns = NULL;
+	v->notes = NULL;
+	v->opens = NULL;
+	v->doomed = NULL;
+	v->effects = NULL;
+	v->open_buckets = v->open_count = v->doomed_count = v->doomed_cap = 0;
+	v->effect_count = v->effect_cap = 0;
 }
 
 void volume_put(struct volume *v)
@@ -89,20 +105,25 @@ void volume_put(struct volume *v)
 	free(v);
 }
 
-/* At the server's end clients stay known to the store, not to this process. */
+/* Clients stay known to the store, not to this process. */
 static void forget_sessions(struct volume *v)
 {
-	while (v->sessions) {
-		struct session *s = v->sessions;
+	struct session *list, *s;
 
-		v->sessions = s->next;
-		for (unsigned i = 0; i < v->open_buckets; i++)
-			while (v->opens[i]) {
-				struct open_entry *e = v->opens[i];
+	lock_take(&v->lock);
+	list = v->sessions;
+	v->sessions = NULL;
+	v->session_count = v->recovered = 0;
+	for (unsigned i = 0; i < v->open_buckets; i++)
+		while (v->opens[i]) {
+			struct open_entry *e = v->opens[i];
 
-				v->opens[i] = e->next;
-				free(e);
-			}
+			v->opens[i] = e->next;
+			free(e);
+		}
+	lock_give(&v->lock);
+	while ((s = list) != NULL) {
+		list = s->next;
 		session_put(s);
 	}
 }
@@ -250,7 +271,8 @@ static int load_tables(struct volume *v)
 	v->locks = locktable_new(v);
 	v->turns = calloc(TURN_BUCKETS, sizeof(struct request *));
 	v->notes = calloc(WRITERS_KEPT, sizeof *v->notes);
-	return v->group && v->locks && v->turns && v->notes ? 0 : -KILN_ENOMEM;
+	v->orphans = calloc(ORPHAN_BUCKETS, sizeof *v->orphans);
+	return v->group && v->locks && v->turns && v->notes && v->orphans ? 0 : -KILN_ENOMEM;
 }
 
 static int load_records(struct volume *v)
@@ -294,17 +316,45 @@ static int load_begin(struct volume *v)
 	return 1;
 }
 
+/* A load that failed leaves nothing behind, so that the next client's can begin anew.  What has
+ * queued up are changes of the server's own, which that load will ask for again. */
+static void unload(struct volume *v)
+{
+	struct request *queue, *next;
+
+	lock_take(&v->lock);
+	queue = v->queue;
+	v->queue = v->queue_tail = NULL;
+	v->role_held = false;
+	lock_give(&v->lock);
+	for (; queue; queue = next) {
+		next = queue->next;
+		request_free(queue);
+	}
+	forget_sessions(v);
+	free_loaded(v);
+}
+
+static int load_all(struct volume *v)
+{
+	int err = load_tables(v);
+
+	if (!err)
+		err = load_records(v);
+	if (!err && volume_durability(v) == DURABILITY_OP)
+		err = durable_reads(v);
+	if (err)
+		unload(v);
+	return err;
+}
+
 int volume_load(struct volume *v, struct worker *w)
 {
 	int err = load_begin(v);
 
 	if (err <= 0)
 		return err;
-	err = v->group ? 0 : load_tables(v);
-	if (!err)
-		err = load_records(v);
-	if (!err && volume_durability(v) == DURABILITY_OP)
-		err = durable_reads(v);
+	err = load_all(v);
 	lock_take(&v->lock);
 	v->loaded = !err;
 	v->loading = false;

@@ -13,6 +13,7 @@
 
 enum {
 	TURN_BUCKETS = 64,
+	ORPHAN_BUCKETS = 128,
 	WRITERS_KEPT = 256,
 	SESSION_SLOT_WORDS = 16, /* times 64 slots for changes whose answer is on its way */
 };
@@ -30,7 +31,7 @@ struct open_entry {
  * clients of before still hold, so each of those (recovered sessions) holds every orphan of
  * before until its kernel forgets the inode or the session ends. */
 struct orphan {
-	struct orphan *next;
+	struct orphan *next; /* in the bucket */
 	uint64_t handle;
 	unsigned held, holder_count; /* recovered sessions that may still have it open */
 	bool reaping;         /* op_reap is queued */
@@ -91,7 +92,7 @@ struct volume {
 	unsigned open_buckets, open_count;   /* [lock] */
 	uint64_t *doomed;                    /* [lock] */
 	unsigned doomed_count, doomed_cap;   /* [lock] */
-	struct orphan *orphans;              /* [lock] */
+	struct orphan **orphans;             /* [lock] ORPHAN_BUCKETS, made at load */
 	unsigned orphan_count;               /* [lock] also read without it, as a hint */
 	unsigned recovered;                  /* [lock] sessions whose opens are not known */
 	uint64_t boot_handle;                /* handles below are from before the load */

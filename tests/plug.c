@@ -41,6 +41,7 @@ struct plug {
 	unsigned syncs;                 /* [mutex] */
 	bool held, failing;             /* [mutex] */
 	enum { APPLIES_GO, APPLY_HOLD, APPLY_HELD } apply; /* [mutex] the next, or one already */
+	unsigned reads_left;            /* [mutex] until one fails; 0: none will */
 	uint64_t random;                /* [mutex] 0: no jitter */
 };
 
@@ -219,6 +220,27 @@ static int copy_out(const struct version *v, void *buf, size_t cap, size_t *len)
 	return v->len > cap ? -KILN_ERANGE : 0;
 }
 
+bool plug_fail_read(struct plug *p, unsigned nth)
+{
+	bool was;
+
+	pthread_mutex_lock(&p->mutex);
+	was = !p->reads_left;
+	p->reads_left = nth;
+	pthread_mutex_unlock(&p->mutex);
+	return was;
+}
+
+static bool read_fails(struct plug *p)
+{
+	bool fails;
+
+	pthread_mutex_lock(&p->mutex);
+	fails = p->reads_left && --p->reads_left == 0;
+	pthread_mutex_unlock(&p->mutex);
+	return fails;
+}
+
 static int plug_get(struct kv *kv, const struct kv_view *view, enum kv_space space, const void *key,
 		    size_t key_len, void *buf, size_t cap, size_t *len, unsigned flags)
 {
@@ -227,6 +249,8 @@ static int plug_get(struct kv *kv, const struct kv_view *view, enum kv_space spa
 
 	if (jitter(p) && flags & KV_CACHED)
 		return -KILN_EWOULDBLOCK;
+	if (read_fails(p))
+		return -KILN_EIO;
 	pthread_mutex_lock(&p->mutex);
 	err = copy_out(version_at(cell_find(&p->spaces[space], key, key_len), index_of(p, view)),
 		       buf, cap, len);
@@ -252,6 +276,8 @@ static int plug_scan_open(struct kv *kv, const struct kv_view *view, enum kv_spa
 
 	if (jitter(p) && flags & KV_CACHED)
 		return -KILN_EWOULDBLOCK;
+	if (read_fails(p))
+		return -KILN_EIO;
 	if (from_len >= KEY_ROOM || to_len > KEY_ROOM)
 		return -KILN_EINVAL;
 	s = must(calloc(1, sizeof(*s)));

@@ -34,6 +34,9 @@ void plug_go(struct plug *p);
 void plug_hold_apply(struct plug *p);
 void plug_await_apply(struct plug *p);
 void plug_go_apply(struct plug *p);
+/* plug_fail_read: the nth get or opened scan from now (1: the next) fails, once; 0: none.  True if
+ * the one asked for before has come to pass. */
+bool plug_fail_read(struct plug *p, unsigned nth);
 /* plug_fail: syncs fail from now on, those held too. */
 void plug_fail(struct plug *p);
 /* plug_cut: the power is back: nothing above index is left; no store is open on it. */

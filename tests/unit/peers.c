@@ -391,6 +391,58 @@ static void who_does_not_read_is_not_served(void **state)
 	embed_free(e);
 }
 
+/* --- loading ----------------------------------------------------------------------------------------- */
+
+/* A client of before with a file that has no name any more, a lock and a big file removed: all that
+ * a load restores. */
+static void leave_behind(struct embed *e)
+{
+	struct kiln *k = embed_connect(e, "v", 1);
+	struct fuse_file_lock lock = { .end = INT64_MAX, .type = F_WRLCK, .pid = 1 };
+	struct kiln_created kept, gone;
+
+	assert_int_equal(kiln_create(k, KILN_ROOT, "kept", 0644, O_RDWR, &kept), 0);
+	assert_int_equal(kiln_setlk(k, kept.entry.nodeid, kept.open.fh, 1, &lock, false, false), 0);
+	assert_int_equal(kiln_create(k, KILN_ROOT, "gone", 0644, O_RDWR, &gone), 0);
+	assert_int_equal(kiln_unlink(k, KILN_ROOT, "gone"), 0);
+	embed_stop(e);
+	kiln_close(k);
+}
+
+static bool comes_in(struct embed *e)
+{
+	int fd = dial(e);
+	struct hello_reply r;
+
+	say_hello(fd, HELLO_LIBRARY, 77);
+	assert_int_equal(recv(fd, &r, sizeof r, MSG_WAITALL), sizeof r);
+	close(fd);
+	return r.error == 0;
+}
+
+static void a_load_that_failed_is_done_again_whole(void **state)
+{
+	bool failed = true;
+
+	for (unsigned nth = 1; failed; nth++) {
+		struct embed *e = begin();
+		struct count c;
+
+		leave_behind(e);
+		embed_start(e);
+		plug_fail_read(e->plug, nth);
+		failed = !comes_in(e);
+		assert_int_equal(plug_fail_read(e->plug, 0), failed);
+		alarm(PATIENCE_MS / 1000);
+		assert_true(comes_in(e));
+		alarm(0);
+		c = sessions_of(e);
+		assert_int_equal(c.sessions, 2); /* the one of before, and this */
+		embed_free(e);
+		assert_true(failed || nth > 5);
+	}
+}
+
 /* --- the end -------------------------------------------------------------------------------------------- */
 
 static void a_server_stops_while_somebody_waits_for_a_lock(void **state)
@@ -434,6 +486,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_silent_client_that_ends_costs_nothing),
 		cmocka_unit_test(a_full_connection_that_drains_is_quiet),
 		cmocka_unit_test(who_does_not_read_is_not_served),
+		cmocka_unit_test(a_load_that_failed_is_done_again_whole),
 		cmocka_unit_test(a_server_stops_while_somebody_waits_for_a_lock),
 	};
 
