@@ -53,6 +53,7 @@
 	X(EXPIRED,        ESTALE,        "the client's session has expired") \
 	X(SHUTDOWN,       ESHUTDOWN,     "the server is stopping") \
 	X(MFILE,          EMFILE,        "too many open files in this process") \
+	X(NOTHREAD,       EAGAIN,        "no further thread is allowed here (see ulimit -u and the limits of the service)") \
 	X(XDEV,           EXDEV,         "the names are on different file systems") \
 	X(NOTCONN,        ENOTCONN,      "the file system's server is gone") \
 	X(VERIFY,         EIO,           "what was read is not what was written") \

@@ -507,14 +507,17 @@ int admin_start(struct server *s, struct admin **out)
 		return -KILN_ENOMEM;
 	a->server = s;
 	lock_init(&a->lock, LOCK_RANK_LEAF, "admin");
+	errno = 0;
 	/* no MHD_USE_ERROR_LOG: it says of every answer that a Unix socket has no TCP options */
 	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a,
 				     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
 				     MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
 				     MHD_OPTION_ARRAY, limits, MHD_OPTION_END);
-	if (!a->daemon) {
+	if (!a->daemon) { /* made of a few descriptors and a thread */
+		int err = errno && errno != EAGAIN ? err_from_errno(errno) : -KILN_ENOTHREAD;
+
 		admin_free(a);
-		return -KILN_ESYS;
+		return err;
 	}
 	*out = a;
 	return 0;

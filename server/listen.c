@@ -211,12 +211,12 @@ int listener_start(struct server *server, struct listener **out, char **why)
 	l->server = server;
 	l->stop_fd = eventfd(0, EFD_CLOEXEC);
 	if (l->stop_fd < 0)
-		err = -KILN_ESYS;
+		err = err_from_errno(errno);
 	for (const char *const *text = server->options.listen; !err && text && *text; text++)
 		err = listen_one(l, *text, why);
 	l->fds[l->count] = (struct pollfd){ .fd = l->stop_fd, .events = POLLIN };
 	if (!err && pthread_create(&l->thread, NULL, listener_main, l) != 0)
-		err = -KILN_ENOMEM;
+		err = -KILN_ENOTHREAD;
 	l->running = !err;
 	if (err)
 		listener_stop(l);

@@ -127,7 +127,7 @@ void loop_free(struct loop *l)
 int loop_start(struct server *server, unsigned index, struct loop **out)
 {
 	struct loop *l = calloc(1, sizeof *l);
-	int err = -KILN_ESYS;
+	int err;
 
 	(void)index;
 	if (!l)
@@ -135,12 +135,14 @@ int loop_start(struct server *server, unsigned index, struct loop **out)
 	lock_init(&l->lock, LOCK_RANK_LOOP, "loop");
 	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->epoll_fd < 0 || l->wake_fd < 0 || loop_add(l, l->wake_fd, NULL, EPOLLIN) != 0)
+	err = l->epoll_fd < 0 || l->wake_fd < 0 ? err_from_errno(errno)
+						: loop_add(l, l->wake_fd, NULL, EPOLLIN);
+	if (err)
 		goto out;
 	err = worker_init(&l->worker, server, l);
 	if (err)
 		goto out;
-	err = -pthread_create(&l->thread, NULL, loop_main, l) ? -KILN_ENOMEM : 0;
+	err = pthread_create(&l->thread, NULL, loop_main, l) ? -KILN_ENOTHREAD : 0;
 out:
 	if (err)
 		loop_free(l);

@@ -57,7 +57,7 @@ static int read_boot_id(char out[BOOT_ID_BYTES])
 
 	if (fd >= 0)
 		close(fd);
-	return n == BOOT_ID_BYTES ? 0 : -KILN_ESYS;
+	return n == BOOT_ID_BYTES ? 0 : n < 0 ? err_from_errno(errno) : -KILN_ESYS;
 }
 
 static bool reserve_free(struct openfile *of, uint32_t more)
@@ -129,7 +129,7 @@ int openfile_start(const char *dir, struct openfile **out)
 	struct openfile *of = calloc(1, sizeof *of);
 	char path[4096], boot_id[BOOT_ID_BYTES];
 	struct stat st;
-	int err = -KILN_ESYS;
+	int err;
 
 	if (!of)
 		return -KILN_ENOMEM;
@@ -137,12 +137,15 @@ int openfile_start(const char *dir, struct openfile **out)
 	of->map = MAP_FAILED;
 	snprintf(path, sizeof path, "%s/opens", dir);
 	of->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	if (of->fd < 0 || fstat(of->fd, &st) != 0 || read_boot_id(boot_id) != 0)
+	err = of->fd < 0 || fstat(of->fd, &st) != 0 ? err_from_errno(errno) : read_boot_id(boot_id);
+	if (err)
 		goto out;
 	of->map = mmap(NULL, SPACE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, of->fd,
 		       0);
-	if (of->map == MAP_FAILED)
+	if (of->map == MAP_FAILED) {
+		err = err_from_errno(errno);
 		goto out;
+	}
 	err = is_of_this_boot(of, &st, boot_id) ? take_over(of, &st) : begin_anew(of, boot_id);
 out:
 	if (err)

@@ -105,7 +105,7 @@ static int thread_start(struct pool *p, struct server *server, enum pool_kind ki
 	t->class = &p->class[kind];
 	if (pthread_create(&t->thread, NULL, thread_main, t) != 0) {
 		worker_destroy(&t->worker);
-		return -KILN_ENOMEM;
+		return -KILN_ENOTHREAD;
 	}
 	p->count++;
 	return 0;

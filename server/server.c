@@ -14,6 +14,7 @@
 #include "server/volumes.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -59,9 +60,43 @@ static int start_loops(struct server *s)
 	return err;
 }
 
+/* start_parts: *what names the part that did not come to be. */
+static int start_parts(struct server *s, const char **what, char **why)
+{
+	int err;
+
+	*what = "its store";
+	err = store_open(s->options.dir, &s->options.store, &s->store, why);
+	if (err)
+		return err;
+	*what = "its record of open files";
+	err = openfile_start(s->options.dir, &s->openfile);
+	if (err)
+		return err;
+	*what = "its pool of threads";
+	err = pool_start(s, s->options.readers, s->options.writers, &s->pool);
+	if (err)
+		return err;
+	*what = "its volumes";
+	err = volumes_open(s, &s->volumes);
+	if (err)
+		return err;
+	*what = "its event loops";
+	err = start_loops(s);
+	if (err)
+		return err;
+	*what = "its administration";
+	err = admin_start(s, &s->admin);
+	if (err)
+		return err;
+	*what = "listening";
+	return listener_start(s, &s->listener, why);
+}
+
 int server_start(const struct server_options *options, struct server **out, char **why)
 {
 	struct server *s = calloc(1, sizeof *s);
+	const char *what;
 	int err;
 
 	*why = NULL;
@@ -75,22 +110,11 @@ int server_start(const struct server_options *options, struct server **out, char
 		free(s);
 		return -KILN_ENOMEM;
 	}
-	err = store_open(options->dir, &options->store, &s->store, why);
-	if (!err)
-		err = openfile_start(options->dir, &s->openfile);
-	if (!err)
-		err = pool_start(s, s->options.readers, s->options.writers, &s->pool);
-	if (!err)
-		err = volumes_open(s, &s->volumes);
-	if (!err)
-		err = start_loops(s);
-	if (!err)
-		err = admin_start(s, &s->admin);
-	if (!err)
-		err = listener_start(s, &s->listener, why);
+	err = start_parts(s, &what, why);
 	if (err) {
-		if (!*why)
-			*why = strdup(err_text(err));
+		if (!*why && asprintf(why, "%s: the server cannot start %s: %s", options->dir, what,
+				      err_text(err)) < 0)
+			*why = NULL;
 		server_stop(s);
 		return err;
 	}

@@ -428,10 +428,8 @@ static void *wiper_main(void *arg)
 
 static int wiper_start(struct volumes *vs)
 {
-	int eno = pthread_create(&vs->wiper, NULL, wiper_main, vs);
-
-	vs->wiper_runs = !eno;
-	return eno ? err_from_errno(eno) : 0;
+	vs->wiper_runs = pthread_create(&vs->wiper, NULL, wiper_main, vs) == 0;
+	return vs->wiper_runs ? 0 : -KILN_ENOTHREAD;
 }
 
 static void wiper_stop(struct volumes *vs)

@@ -431,7 +431,7 @@ int commit_start(struct kv *kv, struct data *data, const struct commit_options *
 	c->view = durable_new(kv);
 	err = c->view ? first_epoch(&c->epoch) : -KILN_ENOMEM;
 	if (!err)
-		err = err_from_errno(pthread_create(&c->thread, NULL, run, c));
+		err = pthread_create(&c->thread, NULL, run, c) ? -KILN_ENOTHREAD : 0;
 	if (err) {
 		durable_free(c->view);
 		cond_destroy(&c->wake);

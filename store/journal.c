@@ -392,7 +392,7 @@ int journal_begin(struct journal *j, uint64_t through, const struct journal_owne
 	if (!err)
 		err = next_segment(j, 0);
 	if (!err)
-		err = err_from_errno(pthread_create(&j->keeper, NULL, keep, j));
+		err = pthread_create(&j->keeper, NULL, keep, j) ? -KILN_ENOTHREAD : 0;
 	if (err)
 		return why_set(why, err, "cannot begin the journal %s: %s", j->path, err_text(err));
 	j->begun = true;
