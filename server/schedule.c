@@ -874,6 +874,10 @@ static void start_data(struct worker *w, struct request *req)
 {
 	int got = turn_take(req);
 
+	if (got == -KILN_EAGAIN && w->held == req->volume) {
+		schedule_flush(w); /* who has the turn may be in the held group, done but for that */
+		got = turn_take(req);
+	}
 	if (got == -KILN_EAGAIN) {
 		got = request_keep(w, req);
 		if (!got)

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "server/loop.h"
 #include "server/status.h"
 #include "server/volumes.h"
 
@@ -474,6 +475,32 @@ static void connections_share_an_apply(void **state)
 	assert_true(shared);
 }
 
+/* Writers of one file go one by one, but need no thread of the pool to follow each other. */
+static void writers_of_one_file_stay_on_their_loop(void **state)
+{
+	struct fixture *f = *state;
+	const struct worker_stats *stats = &loop_worker(f->e->server->loops[0])->stats;
+	uint64_t before = stats->answered[OP_DATA];
+	struct pending p, more[CLIENTS];
+	struct fuse_write_out out;
+	struct fuse_attr_out attr;
+
+	for (unsigned i = 0; i < CLIENTS; i++)
+		f->more[i] = embed_connect(f->e, f->volume, 10 + i);
+	hold(f, &p, "new");
+	for (unsigned i = 0; i < CLIENTS; i++) {
+		kiln_prep_write(&more[i].op, f->file, 0, "bytes", 5, 5 * i, 0, &out);
+		start(&more[i], f->more[i]);
+	}
+	let_go(f, &p);
+	for (unsigned i = 0; i < CLIENTS; i++)
+		assert_int_equal(end(&more[i]), 0);
+	settle(f);
+	assert_int_equal(kiln_getattr(f->a, f->file, &attr), 0);
+	assert_int_equal(attr.attr.size, 5 * CLIENTS);
+	assert_int_equal(stats->answered[OP_DATA] - before, CLIENTS);
+}
+
 /* --- replies of one connection -------------------------------------------------------------------------------- */
 
 /* What queued up behind the role is applied as one group, and its answers leave in one write. */
@@ -536,7 +563,8 @@ static void hush(enum log_level level, const char *text)
 {
 }
 
-int main(void)
+/* An argument: only the tests whose names it matches. */
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(sure_failures_do_not_wait, begin_fsync),
@@ -547,10 +575,13 @@ int main(void)
 		TEST(what_is_sent_again_is_not_foreseen, begin_op),
 		TEST(what_is_sent_again_is_known_on_a_read_only_volume, begin_fsync),
 		TEST(connections_share_an_apply, begin_one_loop),
+		TEST(writers_of_one_file_stay_on_their_loop, begin_one_loop),
 		TEST(replies_of_one_connection_leave_together, begin_fsync),
 		TEST(a_long_batch_does_not_hold_a_change, begin_one_loop),
 	};
 
 	log_sink_set(hush);
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
