@@ -245,10 +245,10 @@ int address_connect(const struct address *a, unsigned timeout_ms, char *why, siz
 	if (fd >= 0)
 		return fd;
 	if (fd == -ENOENT || fd == -ECONNREFUSED)
-		advice = "; is kiln serve running there?";
+		advice = "; start one with 'kiln serve DIR', or name another";
 	if (fd == -EACCES)
-		advice = "; may this user use that socket?";
-	snprintf(why, cap, "cannot reach the server at %s: %s%s", address_text(a, text),
+		advice = ": this user may not use that socket";
+	snprintf(why, cap, "no server at %s (%s)%s", address_text(a, text),
 		 reason ? reason : strerror(-fd), advice);
 	return fd == -EACCES || fd == -EPERM ? -KILN_EACCES : -KILN_ECLOSED;
 }

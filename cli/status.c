@@ -71,13 +71,14 @@ static void print_commits(const json_t *commits)
 	const json_t *waiters = json_object_get(commits, "waiters");
 	char a[UNITS_TEXT], b[UNITS_TEXT];
 
-	printf("commits  %s syncs of %.2f ms (99 %% below %.2f ms) for %s answers (%.1f each, at most "
-	       "%.0f);\n         ", units_print_count(a, http_number(commits, "syncs")),
+	printf("commits  %s of %.2f ms (99 %% below %.2f ms) for %s (%.1f each, at most %.0f);\n"
+	       "         ", units_print_many(a, http_number(commits, "syncs"), "sync", "syncs"),
 	       http_real(commits, "sync_average_ms"), http_real(sync, "p99"),
-	       units_print_count(b, http_number(commits, "waits")),
+	       units_print_many(b, http_number(commits, "waits"), "answer", "answers"),
 	       http_real(commits, "waits_per_sync"), http_real(waiters, "max"));
 	if (applied > durable)
-		printf("%s batches not yet durable\n", units_print_count(a, applied - durable));
+		printf("%s not yet durable\n",
+		       units_print_many(a, applied - durable, "batch", "batches"));
 	else
 		printf("everything is durable\n");
 }
@@ -104,11 +105,11 @@ static void print_totals(const struct values *v, const json_t *volumes)
 	char a[UNITS_TEXT], b[UNITS_TEXT], c[UNITS_TEXT], d[UNITS_TEXT];
 	uint64_t removing = http_number(volumes, "removing");
 
-	printf("volumes  %s, %s in use by %s clients; %s inodes,",
+	printf("volumes  %s, %s in use by %s; %s,",
 	       units_print_count(a, http_number(volumes, "count")),
 	       units_print_count(b, http_number(volumes, "in_use")),
-	       units_print_count(c, http_number(volumes, "clients")),
-	       units_print_count(d, http_number(volumes, "used_inodes")));
+	       units_print_many(c, http_number(volumes, "clients"), "client", "clients"),
+	       units_print_many(d, http_number(volumes, "used_inodes"), "inode", "inodes"));
 	printf(" %s", size(a, v, http_number(volumes, "used_bytes")));
 	if (removing)
 		printf("; %" PRIu64 " deleted, being removed", removing);

@@ -114,6 +114,14 @@ char *units_print_count(char *buf, uint64_t n)
 	return buf;
 }
 
+char *units_print_many(char *buf, uint64_t n, const char *one, const char *many)
+{
+	char count[UNITS_TEXT];
+
+	snprintf(buf, UNITS_TEXT, "%.*s %s", 20, units_print_count(count, n), n == 1 ? one : many);
+	return buf;
+}
+
 /* print_long: the two largest units: "3 d 4 h". */
 static void print_long(char *buf, uint64_t s)
 {

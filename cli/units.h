@@ -17,6 +17,7 @@ int units_time(const char *text, uint64_t unit_ns, uint64_t *out);
 enum { UNITS_TEXT = 32 };
 char *units_print_size(char *buf, uint64_t bytes);          /* "1.5 GiB" */
 char *units_print_count(char *buf, uint64_t n);             /* "1,234,567" */
+char *units_print_many(char *buf, uint64_t n, const char *one, const char *many); /* "1 sync" */
 char *units_print_time(char *buf, uint64_t ns);             /* "1.2 ms", "3 d 4 h" */
 
 #endif

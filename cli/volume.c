@@ -59,8 +59,8 @@ static const struct cli_option create_options[] = {
 	{ .name = "durability", .letter = 'd', .type = CLI_CHOICE,
 	  .offset = offsetof(struct values, durability), .preset = "fsync",
 	  .choices = "fsync|op",
-	  .text = "what is durable when it is answered: fsync and O_SYNC only, or op: every change "
-		  "of names and attributes" },
+	  .text = "what is durable when it is answered: with fsync, what fsync(2) and O_SYNC ask for; "
+		  "with op, every change of names and attributes too" },
 	{ .name = "quota", .letter = 'q', .type = CLI_SIZE,
 	  .offset = offsetof(struct values, quota), .unit = "SIZE", .preset = "no limit",
 	  .text = "most bytes it may use" },

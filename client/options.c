@@ -154,7 +154,7 @@ static int word_apply(struct mount_options *o, const char *word, char *why, size
 			return row_apply(r, o, word, why, cap);
 	if (o->sloppy)
 		return 0;
-	snprintf(why, cap, "unknown mount option '%s'", word);
+	snprintf(why, cap, "unknown mount option '%s'; 'kiln mount --help' lists them", word);
 	return -KILN_EINVAL;
 }
 

@@ -76,7 +76,7 @@ static int by_use(const void *x, const void *y)
 		return a->info.sessions ? -1 : 1;
 	if (a_ops != b_ops)
 		return a_ops > b_ops ? -1 : 1;
-	return strcmp(a->record.name, b->record.name);
+	return strverscmp(a->record.name, b->record.name);
 }
 
 enum { CLASSES = 4 };

@@ -72,7 +72,7 @@ static size_t name_place(const struct list *l, const char *name, bool *found)
 	*found = false;
 	while (low < high) {
 		size_t mid = (low + high) / 2;
-		int order = strcmp(l->item[mid]->name, name);
+		int order = strverscmp(l->item[mid]->name, name); /* v2 before v10 */
 
 		if (!order)
 			*found = true;

@@ -15,7 +15,7 @@ expect_fail 3 'no such name' "$BENCH" run "$D/nowhere"
 expect_fail 3 'not a directory' "$BENCH" run "$KILN_TMP/file"
 expect_fail 3 'no suite or test' "$BENCH" run --suite nothing "$D"
 expect_fail 3 'no built-in profile' "$BENCH" run --profile nothing "$D"
-expect_fail 3 'cannot reach' "$BENCH" run "kiln://$KILN_TMP/no-socket/v"
+expect_fail 3 'no server at' "$BENCH" run "kiln://$KILN_TMP/no-socket/v"
 expect_fail 3 'two directories' "$BENCH" ab "$D"
 # shellcheck disable=SC2016
 expect_fail 4 'cannot start its processes' sh -c 'ulimit -n 12; exec "$@"' - \
