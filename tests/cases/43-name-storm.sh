@@ -66,7 +66,7 @@ def storm(side, seed, seconds):
         lambda: list_all(path()), lambda: close_some(r, held),
     ]
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
+    while time.monotonic() < end or done < 100:  # also where all is slow
         try:
             r.choice(acts)()
             done += 1
@@ -74,7 +74,6 @@ def storm(side, seed, seconds):
             check(e.errno in MAY, e)
     for fd in held:
         os.close(fd)
-    check(done > 100, 'only %d operations succeeded' % done)
     print(side, seed, done, flush=True)
 
 
