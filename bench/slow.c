@@ -150,12 +150,15 @@ static int is_set(const struct rule *rule)
 	return rule->ns || rule->share > 0;
 }
 
-/* The next definition of a symbol, looked up once. */
+/* The next definition of a symbol, looked up at first use; threads that do so at once find the
+ * same, so atomic is enough. */
 #define NEXT(type, name) \
-	static type next; \
+	static type found; \
+	type next = __atomic_load_n(&found, __ATOMIC_RELAXED); \
 	if (!next) { \
 		void *symbol = dlsym(RTLD_NEXT, #name); \
 		memcpy(&next, &symbol, sizeof next); \
+		__atomic_store_n(&found, next, __ATOMIC_RELAXED); \
 	}
 
 /* Defines a wrapper: its result type, name, class, parameters, and the arguments passed on. */
