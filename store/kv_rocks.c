@@ -25,6 +25,7 @@
 
 enum { TIER_ALL, TIER_CACHE, TIERS };
 enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
+enum { LOG_HEADER = 5 };     /* RocksDB's HEADER_LEVEL, above FATAL_LEVEL */
 enum { WRITE_WAIT, WRITE_NOSTALL, WRITES };
 enum { FAMILIES = KV_SPACES + 1 };
 enum { GET_MANY_MAX = 256 };
@@ -588,6 +589,15 @@ static void set_background(rocksdb_options_t *o)
 	rocksdb_options_set_avoid_unnecessary_blocking_io(o, 1);
 }
 
+/* RocksDB's log of its own has its settings, written at each open, and nothing else: 7.8, where its
+ * assertions are compiled in as in Debian's package, aborts at the second line that a full disk
+ * does not take (EnvLogger::Logv).  What fails it also says in its errors, which we log. */
+static void set_log(rocksdb_options_t *o)
+{
+	rocksdb_options_set_info_log_level(o, LOG_HEADER);
+	rocksdb_options_set_keep_log_file_num(o, 2);
+}
+
 static rocksdb_options_t *set_options(const struct kv_options *options, rocksdb_cache_t *cache)
 {
 	rocksdb_options_t *o = rocksdb_options_create();
@@ -596,8 +606,7 @@ static rocksdb_options_t *set_options(const struct kv_options *options, rocksdb_
 	rocksdb_options_set_create_missing_column_families(o, options->create);
 	rocksdb_options_set_stats_dump_period_sec(o, 0);
 	rocksdb_options_set_stats_persist_period_sec(o, 0);
-	rocksdb_options_set_max_log_file_size(o, MIB);
-	rocksdb_options_set_keep_log_file_num(o, 2);
+	set_log(o);
 	set_journal(o);
 	set_memtable(o, options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT);
 	set_background(o);
