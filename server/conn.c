@@ -130,7 +130,7 @@ void conn_kill(struct conn *c)
 
 	lock_take(&c->lock);
 	was = c->killed || c->dead;
-	c->killed = true;
+	__atomic_store_n(&c->killed, true, __ATOMIC_RELAXED);
 	lock_give(&c->lock);
 	if (was)
 		return;
@@ -143,13 +143,21 @@ void conn_kill(struct conn *c)
 	}
 }
 
+bool conn_is_over(const struct conn *c)
+{
+	return kind_of(c) == CONN_STREAM && __atomic_load_n(&c->killed, __ATOMIC_RELAXED);
+}
+
 /* --- messages in -------------------------------------------------------------------------------- */
 
 bool conn_message(struct conn *c, struct worker *w, void *message, size_t len, bool may_steal)
 {
-	struct request *req = request_new(session_volume(c->session), c->session, c);
+	struct request *req;
 	int err;
 
+	if (conn_is_over(c))
+		return false;
+	req = request_new(session_volume(c->session), c->session, c);
 	if (!req)
 		return false;
 	req->worker = w;

@@ -38,6 +38,10 @@ void conn_forget_attr(struct conn *c, uint64_t handle);
 void conn_owe(struct conn *c, struct request *req, uint32_t bytes);
 /* conn_kill: it is closed soon, by its loop.  Any thread. */
 void conn_kill(struct conn *c);
+/* conn_is_over: a stream that has been killed, perhaps because its client is back over another:
+ * what came over it and has not been done yet must not be, for the client sends it again.  Seen
+ * under the writer role by the time such a one has been executed. */
+bool conn_is_over(const struct conn *c);
 
 /* session.c, on a pool thread: the hello has been judged.  Sends the reply; with reply->error
  * the connection ends; otherwise it goes on as the session's (which takes a reference). */

@@ -36,7 +36,7 @@ struct conn {
 	size_t owed;               /* [lock] bytes of replies that a pool is working at */
 	unsigned corked;           /* [lock] replies are gathered until the batch ends */
 	bool dead;                 /* [lock] nothing is written any more */
-	bool killed;               /* [lock] to be closed */
+	bool killed;               /* [lock] to be closed; conn_is_over: atomic */
 	bool throttled;            /* [lock] not read from until out has drained; loop: atomic */
 	uint32_t watched;          /* [lock] events that the loop looks for */
 };
@@ -61,7 +61,7 @@ struct conn *conn_new(struct server *server, struct loop *loop, int fd, uint32_t
 		      enum conn_kind kind);
 /* conn_end: once; on the loop's thread.  unmounted: the kernel's side is gone for good. */
 void conn_end(struct conn *c, bool unmounted);
-/* conn_message: one whole message.  False: nonsense, the connection must end. */
+/* conn_message: one whole message.  False: nonsense, or too late: the connection must end. */
 bool conn_message(struct conn *c, struct worker *w, void *message, size_t len, bool may_steal);
 
 /* conn_out.c, with c->lock held: conn_rewatch says what the loop looks for; conn_write sends or

@@ -487,7 +487,7 @@ static int change_execute(struct worker *w, struct volume *v, struct request *re
 	req->may_block = w->may_block;
 	reset_reply(req);
 	change_mark(v);
-	if (req->op->flags & OP_RECORDED && session_dead(req->session))
+	if (req->op->flags & OP_RECORDED && (session_dead(req->session) || conn_is_over(req->conn)))
 		return -KILN_ESTALE;
 	err = change_handle(v, req);
 	if (err) {

@@ -425,6 +425,29 @@ static void what_is_sent_again_is_known_on_a_read_only_volume(void **state)
 	assert_int_equal(hear(f->b).error, -EROFS);
 }
 
+/* The connection breaks before the server has read what came over it, and the same comes once more
+ * over the next, which another loop reads: the older one comes too late. */
+static void what_is_sent_again_overtakes_the_first(void **state)
+{
+	struct fixture *f = *state;
+	struct pending p, append;
+	struct fuse_write_out out;
+	struct fuse_attr_out attr;
+	struct fuse_entry_out e;
+
+	f->more[0] = embed_connect(f->e, f->volume, 10); /* of a's loop */
+	hold(f, &p, "new");
+	kiln_prep_write(&append.op, f->file, 0, "bytes", 5, 0, O_WRONLY | O_APPEND, &out);
+	start(&append, f->more[0]);
+	assert_int_equal(shutdown(kiln_fd(f->more[0]), SHUT_RDWR), 0);
+	assert_int_equal(kiln_lookup(f->more[0], KILN_ROOT, "none", &e), -ENOENT);
+	let_go(f, &p);
+	assert_int_equal(end(&append), 0);
+	settle(f);
+	assert_int_equal(kiln_getattr(f->a, f->file, &attr), 0);
+	assert_int_equal(attr.attr.size, 5);
+}
+
 /* --- sharing ------------------------------------------------------------------------------------------------- */
 
 /* groups: how many were applied, with how many changes altogether. */
@@ -574,6 +597,7 @@ int main(int argc, char **argv)
 		TEST(what_is_sent_again_is_not_foreseen, begin_fsync),
 		TEST(what_is_sent_again_is_not_foreseen, begin_op),
 		TEST(what_is_sent_again_is_known_on_a_read_only_volume, begin_fsync),
+		TEST(what_is_sent_again_overtakes_the_first, begin_fsync),
 		TEST(connections_share_an_apply, begin_one_loop),
 		TEST(writers_of_one_file_stay_on_their_loop, begin_one_loop),
 		TEST(replies_of_one_connection_leave_together, begin_fsync),
