@@ -26,6 +26,7 @@
 enum {
 	BODY_MAX = 64 * 1024,
 	CONNECTIONS_MAX = 64,
+	STRANGERS_MAX = 16, /* of those; who may not administer cannot keep out who may */
 	CONNECTION_MEMORY = 32 * 1024, /* headers included */
 	TIMEOUT_S = 30,
 	WHY_MAX = 512,
@@ -38,6 +39,7 @@ struct admin {
 	struct server *server;
 	struct lock lock;
 	struct MHD_Daemon *daemon; /* [lock] NULL once it stops; MHD's own calls take no lock of ours */
+	unsigned strangers;        /* [atomic] connections of users who may not administer */
 };
 
 /* What MHD keeps as the connection's address: it only copies it, we read it back. */
@@ -407,6 +409,11 @@ static uint32_t peer_uid(struct MHD_Connection *connection)
 	return peer.uid;
 }
 
+static bool may_administer(uint32_t uid)
+{
+	return uid == 0 || uid == geteuid();
+}
+
 /* collect: more of the body; what exceeds the limit is dropped, the answer will say so. */
 static void collect(struct call *c, const char *bytes, size_t len)
 {
@@ -437,7 +444,7 @@ static enum MHD_Result begin(struct admin *a, struct MHD_Connection *connection,
 	*state = c;
 	c->server = a->server;
 	c->connection = connection;
-	if (uid == 0 || uid == geteuid())
+	if (may_administer(uid))
 		return MHD_YES;
 	log_debug(admin, "refused uid %u", uid);
 	answer_error(c, MHD_HTTP_FORBIDDEN, -KILN_EPERM,
@@ -483,6 +490,15 @@ static void on_end(void *context, struct MHD_Connection *connection, void **stat
 	*state = NULL;
 }
 
+static void on_connection(void *context, struct MHD_Connection *connection, void **state,
+			  enum MHD_ConnectionNotificationCode code)
+{
+	struct admin *a = context;
+
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED && !may_administer(peer_uid(connection)))
+		__atomic_sub_fetch(&a->strangers, 1, __ATOMIC_RELAXED);
+}
+
 /* on_unescape: a NUL would cut a name short unseen; left as %00 it is refused as a name. */
 static size_t on_unescape(void *context, struct MHD_Connection *connection, char *text)
 {
@@ -511,6 +527,7 @@ int admin_start(struct server *s, struct admin **out)
 	/* no MHD_USE_ERROR_LOG: it says of every answer that a Unix socket has no TCP options */
 	a->daemon = MHD_start_daemon(FLAGS, 0, NULL, NULL, on_request, a,
 				     MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL,
+				     MHD_OPTION_NOTIFY_CONNECTION, on_connection, a,
 				     MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
 				     MHD_OPTION_ARRAY, limits, MHD_OPTION_END);
 	if (!a->daemon) { /* made of a few descriptors and a thread */
@@ -540,15 +557,31 @@ void admin_free(struct admin *a)
 	free(a);
 }
 
+/* stranger_admit: counts it, unless there are enough of them.  (Where MHD is full it may drop a
+ * connection without a word: strangers then have a place less.) */
+static bool stranger_admit(struct admin *a)
+{
+	if (__atomic_add_fetch(&a->strangers, 1, __ATOMIC_RELAXED) <= STRANGERS_MAX)
+		return true;
+	__atomic_sub_fetch(&a->strangers, 1, __ATOMIC_RELAXED);
+	return false;
+}
+
 void admin_accept(struct admin *a, int fd, uint32_t uid)
 {
 	struct sockaddr_storage address = { 0 };
 	struct peer peer = { AF_UNSPEC, uid };
+	bool stranger = !may_administer(uid);
 
 	memcpy(&address, &peer, sizeof peer);
 	lock_guard(&a->lock); /* across a system call: it only adds to a list and wakes a thread */
-	if (!a->daemon)
+	if (!a->daemon || (stranger && !stranger_admit(a))) {
 		close(fd);
-	else if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&address, sizeof address) != MHD_YES)
-		log_warn("administration: a connection was turned away: too many at once");
+		return;
+	}
+	if (MHD_add_connection(a->daemon, fd, (struct sockaddr *)&address, sizeof address) == MHD_YES)
+		return;
+	log_warn("administration: a connection was turned away: too many at once");
+	if (stranger)
+		__atomic_sub_fetch(&a->strangers, 1, __ATOMIC_RELAXED);
 }

@@ -598,6 +598,45 @@ static void others_are_refused(void **state)
 	assert_int_equal(ask(*state, "GET", "/v1/volumes/v", ""), 404);
 }
 
+/* As many silent connections as somebody may like to open keep out nobody who may administer. */
+static void strangers_do_not_fill_the_house(void **state)
+{
+	enum { MANY = 100 };
+	struct fixture *f = *state;
+	int ends[MANY][2], open = 0;
+	char byte;
+
+	for (int i = 0; i < MANY; i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends[i]), 0);
+		admin_accept(f->server.admin, ends[i][1], 65534);
+	}
+	assert_int_equal(ask(f, "GET", "/v1/volumes/v", ""), 404);
+	for (int i = 0; i < MANY; i++) {
+		open += recv(ends[i][0], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+		close(ends[i][0]);
+	}
+	assert_in_range(open, 1, 20);
+}
+
+/* ... and their places are free again when they have gone. */
+static void strangers_come_again(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t end = clock_mono() + 30 * NS_PER_S;
+	int ends[2];
+	char byte;
+
+	strangers_do_not_fill_the_house(state);
+	do {
+		assert_true(clock_mono() < end);
+		poll(NULL, 0, 1);
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+		admin_accept(f->server.admin, ends[1], 65534);
+		byte = recv(ends[0], &byte, 1, MSG_DONTWAIT) == 0;
+		close(ends[0]);
+	} while (byte);
+}
+
 static void a_body_has_a_limit(void **state)
 {
 	size_t len = 200000;
@@ -690,6 +729,8 @@ int main(void)
 		ADMIN(bodies_are_checked),
 		ADMIN(paths_and_methods_are_checked),
 		ADMIN(others_are_refused),
+		ADMIN(strangers_do_not_fill_the_house),
+		ADMIN(strangers_come_again),
 		ADMIN(a_body_has_a_limit),
 		ADMIN(headers_have_a_limit),
 		ADMIN(status_lists_the_most_used),
