@@ -774,9 +774,11 @@ static bool is_foreseen(struct worker *w, struct request *req)
 	reader_aim_shown(w, req);
 	err = req->op->prepare(req);
 	reader_rest(w, req->volume);
-	if (err)
-		answer_with(w, req, err);
-	return err;
+	if (!err)
+		return false;
+	answer_with(w, req, err);
+	schedule_breathe(w);
+	return true;
 }
 
 static void change_submit(struct worker *w, struct request *req)

@@ -150,13 +150,14 @@ static int durable_reads(struct volume *v)
 
 int volume_update(struct volume *v, const struct volume_record *record)
 {
+	bool op = record->durability == DURABILITY_OP;
+
+	if (!op) /* before the first change is answered that the durable view does not show */
+		__atomic_store_n(&v->durable_reads, false, __ATOMIC_RELEASE);
 	lock_take(&v->lock);
 	set_options(v, record);
 	lock_give(&v->lock);
-	if (record->durability == DURABILITY_OP)
-		return durable_reads(v);
-	__atomic_store_n(&v->durable_reads, false, __ATOMIC_RELEASE);
-	return 0;
+	return op ? durable_reads(v) : 0;
 }
 
 void volume_record(struct volume *v, struct volume_record *out)

@@ -559,25 +559,47 @@ static void replies_of_one_connection_leave_together(void **state)
 
 /* --- how long a change is held ---------------------------------------------------------------------------------- */
 
-/* A change's answer does not wait for all that came with it. */
-static void a_long_batch_does_not_hold_a_change(void **state)
-{
-	enum { LOOKUPS = 1000 };
-	static struct {
-		struct mkdir_message change;
-		struct lookup_message lookups[LOOKUPS];
-	} batch;
-	struct fixture *f = *state;
-	unsigned at = 0;
+enum { LONG = 1000 };
 
-	batch.change = mkdir_message(1000, 3, "sevenby");
-	for (unsigned i = 0; i < LOOKUPS; i++)
-		batch.lookups[i] = lookup_message(2000 + 2 * i, "missing");
-	assert_int_equal(kiln_raw_send(f->b, &batch, sizeof(batch)), 0);
-	for (unsigned i = 0; i <= LOOKUPS; i++)
-		if (hear(f->b).unique == 1000)
+/* place_of_change: a change and what comes with it, as one batch; how many were answered before it. */
+static unsigned place_of_change(struct kiln *k, const void *rest, size_t size)
+{
+	struct mkdir_message change = mkdir_message(1000, 3, "sevenby");
+	char *batch = malloc(sizeof(change) + size);
+	unsigned at = LONG;
+
+	memcpy(batch, &change, sizeof(change));
+	memcpy(batch + sizeof(change), rest, size);
+	assert_int_equal(kiln_raw_send(k, batch, sizeof(change) + size), 0);
+	free(batch);
+	for (unsigned i = 0; i <= LONG; i++)
+		if (hear(k).unique == 1000)
 			at = i;
-	assert_true(at < LOOKUPS);
+	return at;
+}
+
+/* Its answer does not wait for all the reads that came with it ... */
+static void many_reads_do_not_hold_a_change(void **state)
+{
+	static struct lookup_message lookups[LONG];
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < LONG; i++)
+		lookups[i] = lookup_message(2000 + 2 * i, "missing");
+	assert_true(place_of_change(f->b, lookups, sizeof(lookups)) < LONG);
+}
+
+/* ... nor for changes that fail at once. */
+static void many_failures_do_not_hold_a_change(void **state)
+{
+	static struct mkdir_message mkdirs[LONG];
+	struct fixture *f = *state;
+	struct fuse_entry_out e;
+
+	assert_int_equal(kiln_mkdir(f->a, KILN_ROOT, "present", 0755, &e), 0);
+	for (unsigned i = 0; i < LONG; i++)
+		mkdirs[i] = mkdir_message(2000 + 2 * i, 4, "present");
+	assert_true(place_of_change(f->b, mkdirs, sizeof(mkdirs)) < LONG);
 }
 
 #define TEST(name, set_up) { #name " (" #set_up ")", name, set_up, finish, NULL }
@@ -601,7 +623,8 @@ int main(int argc, char **argv)
 		TEST(connections_share_an_apply, begin_one_loop),
 		TEST(writers_of_one_file_stay_on_their_loop, begin_one_loop),
 		TEST(replies_of_one_connection_leave_together, begin_fsync),
-		TEST(a_long_batch_does_not_hold_a_change, begin_one_loop),
+		TEST(many_reads_do_not_hold_a_change, begin_one_loop),
+		TEST(many_failures_do_not_hold_a_change, begin_one_loop),
 	};
 
 	log_sink_set(hush);
