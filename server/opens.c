@@ -5,7 +5,6 @@
  * one fills its table. */
 #include "server/dispatch.h"
 #include "server/openfile.h"
-#include "server/ops.h"
 #include "server/schedule.h"
 #include "server/session.h"
 #include "server/volume_inner.h"

@@ -74,34 +74,5 @@ int op_copy(struct request *req);       /* DATA; COPY_FILE_RANGE; the turn is th
 /* ops_lock.c: fcntl and flock locks */
 int op_getlk(struct request *req);      /* LOCAL */
 int op_setlk(struct request *req);      /* LOCAL; SETLK and SETLKW; the latter may park */
-struct locktable;
-struct locktable *locktable_new(struct volume *v);
-void locktable_free(struct locktable *lt);
-/* locktable_interrupt: the parked request of this session with that unique is answered with
- * EINTR; false if there is none. */
-bool locktable_interrupt(struct locktable *lt, struct session *s, uint64_t unique);
-/* locktable_drop_owner: unlock all that owner (flock or fcntl) of session s holds on handle;
- * locktable_drop_session: all of s, parked requests included (those are answered EINTR). */
-void locktable_drop_owner(struct locktable *lt, struct session *s, uint64_t handle, uint64_t owner,
-			  bool flock);
-void locktable_drop_session(struct locktable *lt, struct session *s);
-/* locktable_abandon: at the server's end: those who wait, linked by next, for the caller to free:
- * their clients will ask the next server. */
-struct request *locktable_abandon(struct locktable *lt);
-/* locktable_restore: puts back what a record says was held before a restart (client: its id). */
-int locktable_restore(struct locktable *lt, struct session *s, uint64_t handle,
-		      const struct lock_record *locks, size_t count);
-/* session_client: the client id of a session, the key of its records.  session_dead: it has ended,
- * and what it held has been dropped or is about to be. */
-uint64_t session_client(const struct session *s);
-bool session_dead(const struct session *s);
-
-/* lock_store: keeps the locks that a client holds on an inode in its lock record, so that they
- * survive a restart; called by the lock table after each change, outside its lock; the write
- * goes through the writer role like any change.  answers: requests (linked by `next`), taken
- * over, each answered with its own `error` once the record has been applied, or with what kept
- * it from being applied.  volume.c */
-void lock_store(struct volume *v, uint64_t handle, uint64_t client,
-		const struct lock_record *locks, size_t count, struct request *answers);
 
 #endif

@@ -7,6 +7,7 @@
  * Reading takes no turn and no lock: op_read looks afterwards whether somebody has moved or cut
  * the file's bytes meanwhile, and then reads once more. */
 #include "server/file.h"
+#include "server/locktable.h"
 #include "server/ops.h"
 #include "server/volume.h"
 

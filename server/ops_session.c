@@ -1,8 +1,8 @@
 /* Operations on the session itself, and the server's own small changes. */
 #include "server/conn.h"
 #include "server/dispatch.h"
+#include "server/locktable.h"
 #include "server/schedule.h"
-#include "server/ops.h"
 #include "server/session.h"
 #include "server/volume_inner.h"
 #include "server/wire.h"

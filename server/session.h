@@ -9,6 +9,8 @@
 void session_get(struct session *s);
 void session_put(struct session *s);
 struct volume *session_volume(struct session *s);
+/* session_client: the client id of a session, the key of its records.  session_dead: it has ended,
+ * and what it held has been dropped or is about to be. */
 uint64_t session_client(const struct session *s);
 bool session_dead(const struct session *s);
 bool session_init_done(const struct session *s);

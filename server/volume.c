@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/dispatch.h"
-#include "server/ops.h"
+#include "server/locktable.h"
 #include "server/schedule.h"
 #include "server/session.h"
 #include "server/sleep.h"

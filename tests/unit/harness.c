@@ -1,6 +1,7 @@
 #include "tests/unit/harness.h"
 
 #include "server/conn.h"
+#include "server/session.h"
 
 #include <fcntl.h>
 #include <ftw.h>

@@ -7,6 +7,7 @@
 #ifndef TESTS_UNIT_HARNESS_H
 #define TESTS_UNIT_HARNESS_H
 
+#include "server/locktable.h"
 #include "server/ops.h"
 #include "server/volume.h"
 

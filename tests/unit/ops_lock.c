@@ -2,7 +2,9 @@
  * owner, one state per byte, and looks everything over after each step.  What lock_store was told
  * last must be what the model says is held. */
 #include "server/conn.h"
+#include "server/locktable.h"
 #include "server/ops.h"
+#include "server/session.h"
 #include "server/volume.h"
 
 #include "base/lock.h"
