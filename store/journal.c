@@ -1,5 +1,6 @@
 #include "store/journal.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "store/format.h"
@@ -13,6 +14,8 @@ enum {
 	FLUSH_AT = 16, /* segments in use from which on a flush is asked for */
 	KEEP_FREE = 8,
 };
+
+#define LOOK_NS (5 * NS_PER_S) /* the keeper looks at least that often */
 
 /* Appending. */
 
@@ -314,12 +317,17 @@ static unsigned used_count(struct journal *j)
 	return j->used.count;
 }
 
+static bool owner_wants_flush(struct journal *j)
+{
+	return j->owner.look_after && j->owner.look_after(j->owner.context);
+}
+
 static void keep_once(struct journal *j)
 {
 	reclaim(j);
 	ready_one(j);
 	trim(j);
-	if (used_count(j) >= FLUSH_AT)
+	if (owner_wants_flush(j) || used_count(j) >= FLUSH_AT)
 		flush(j);
 }
 
@@ -330,10 +338,9 @@ static void *keep(void *context)
 	pthread_setname_np(pthread_self(), "journal");
 	lock_take(&j->lock);
 	while (!j->stop) {
-		if (!j->nudged && (!j->wanted || j->failed)) {
-			cond_wait(&j->work, &j->lock);
+		if (!j->nudged && (!j->wanted || j->failed) &&
+		    cond_wait_until(&j->work, &j->lock, clock_mono() + LOOK_NS))
 			continue;
-		}
 		j->nudged = false;
 		lock_give(&j->lock);
 		keep_once(j);

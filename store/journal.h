@@ -36,9 +36,11 @@ struct journal_record {
 struct journal_owner {
 	/* persisted: the highest number that, with all before it, survives without the journal. */
 	uint64_t (*persisted)(void *context);
-	/* flush: makes everything applied so; may take long.  Both on the keeper's thread. */
+	/* flush: makes everything applied so; may take long.  All on the keeper's thread. */
 	int (*flush)(void *context);
 	void *context;
+	/* look_after: called every few seconds or megabytes; whether a flush is wanted.  NULL: no. */
+	bool (*look_after)(void *context);
 };
 
 struct journal_options {

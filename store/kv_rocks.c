@@ -12,6 +12,7 @@
 #include "store/kv_impl.h"
 
 #include "base/err.h"
+#include "base/log.h"
 #include "store/format.h"
 #include "store/journal.h"
 
@@ -34,6 +35,10 @@ enum { GET_MANY_MAX = 256 };
 #define CACHE_DEFAULT (32 * MIB)
 #define BUFFER_DEFAULT (16 * MIB)
 #define BLOB_MIN 2048
+#define CUTOFF_USUAL "0.25"
+#define BLOB_FILE (16 * MIB)
+#define DELETIONS_MANY 1024
+#define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
 
 /* The first is always "default"; NUMBER_KEY's family comes behind those of the layout. */
 static const char *const split_names[FAMILIES] = { "default", "dirent", "rest", "number" };
@@ -53,6 +58,8 @@ struct rocks {
 	rocksdb_writeoptions_t *write[WRITES];
 	rocksdb_compactoptions_t *flush_options;
 	struct journal *journal;
+	uint64_t buffer_bytes;
+	bool collecting, complained; /* the journal's keeper's */
 	/* Held over the append to the journal and the write to the memtable, so that both have
 	 * one order; neither waits for anything but the copying of bytes (a stall is an error
 	 * here, and waited for outside). */
@@ -547,18 +554,38 @@ static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
 	rocksdb_options_set_enable_write_thread_adaptive_yield(o, 0);
 }
 
-/* Large values (the bytes of small files) are written once, into files of their own, and left
- * alone by compactions until half of such a file is garbage. */
+/* Large values (the bytes of small files) are written once, into files of their own.  A compaction
+ * moves those that it comes across in the oldest quarter of these files (see steer_collection).
+ * It reads them one by one in the order of their keys: without reading ahead 100 MiB that were not
+ * in memory took two minutes. */
 static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
 {
 	rocksdb_options_set_enable_blob_files(o, 1);
 	rocksdb_options_set_min_blob_size(o, BLOB_MIN);
-	rocksdb_options_set_blob_file_size(o, 64 * MIB);
+	rocksdb_options_set_blob_file_size(o, BLOB_FILE);
 	rocksdb_options_set_blob_compression_type(o, rocksdb_lz4_compression);
 	rocksdb_options_set_enable_blob_gc(o, 1);
-	rocksdb_options_set_blob_gc_age_cutoff(o, 0.5);
+	rocksdb_options_set_blob_gc_age_cutoff(o, atof(CUTOFF_USUAL));
 	rocksdb_options_set_blob_gc_force_threshold(o, 0.5);
+	rocksdb_options_set_blob_compaction_readahead_size(o, 2 * MIB);
 	rocksdb_options_set_blob_cache(o, cache);
+}
+
+/* What has been deleted takes its place until a compaction meets the deletion: a file of them is
+ * compacted at once, and memory that holds so many is flushed (look_after). */
+static void set_deletions(rocksdb_options_t *o)
+{
+	rocksdb_options_add_compact_on_deletion_collector_factory(o, 2 * DELETIONS_MANY,
+								  DELETIONS_MANY);
+}
+
+/* Where the keys of blocks have a family of their own, the levels hold some 50 bytes for each 8 KiB
+ * of a file.  With levels of the usual size one compaction would go over all there is, and move a
+ * quarter of all bytes each time. */
+static void set_small_levels(rocksdb_options_t *o)
+{
+	rocksdb_options_set_max_bytes_for_level_base(o, MIB);
+	rocksdb_options_set_target_file_size_base(o, MIB / 4);
 }
 
 /* lz4: less than two thirds of the space for a microsecond when a block comes into the cache; but
@@ -598,7 +625,7 @@ static void set_log(rocksdb_options_t *o)
 	rocksdb_options_set_keep_log_file_num(o, 2);
 }
 
-static rocksdb_options_t *set_options(const struct kv_options *options, rocksdb_cache_t *cache)
+static rocksdb_options_t *set_options(const struct rocks *r, const struct kv_options *options)
 {
 	rocksdb_options_t *o = rocksdb_options_create();
 
@@ -608,11 +635,11 @@ static rocksdb_options_t *set_options(const struct kv_options *options, rocksdb_
 	rocksdb_options_set_stats_persist_period_sec(o, 0);
 	set_log(o);
 	set_journal(o);
-	set_memtable(o, options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT);
+	set_memtable(o, r->buffer_bytes);
 	set_background(o);
 	set_compression(o);
-	set_blobs(o, cache);
-	set_table_options(o, cache);
+	set_blobs(o, r->cache);
+	set_table_options(o, r->cache);
 	return o;
 }
 
@@ -670,6 +697,44 @@ static int flush(void *context)
 	return 0;
 }
 
+/* set_cutoff: tried again at the next look where it fails, on a full disk for one. */
+static bool set_cutoff(struct rocks *r, const char *value)
+{
+	static const char *const name[] = { "blob_garbage_collection_age_cutoff" };
+	char *error = NULL;
+
+	rocksdb_set_options_cf(r->db, r->spaces[KV_REST], 1, name, &value, &error);
+	if (error && !r->complained)
+		log_warn("the database's space cannot be collected: %s", error);
+	r->complained = error != NULL;
+	rocksdb_free(error);
+	return !r->complained;
+}
+
+/* steer_collection: RocksDB forces the files of large values to be collected only where all those
+ * that hang on the keys of one compaction are old enough, and one may hang on all.  So while half
+ * of what they hold is garbage they are all old enough. */
+static void steer_collection(struct rocks *r)
+{
+	rocksdb_column_family_handle_t *cf = r->spaces[KV_REST];
+	uint64_t garbage = figure(r, cf, "rocksdb.live-blob-file-garbage-size");
+	bool collect = garbage > GARBAGE_BUFFERS * r->buffer_bytes &&
+		       garbage > figure(r, cf, "rocksdb.live-blob-file-size") / 2;
+
+	if (collect != r->collecting && set_cutoff(r, collect ? "1" : CUTOFF_USUAL))
+		r->collecting = collect;
+}
+
+/* look_after: whether so much has been deleted that a flush is worth while. */
+static bool look_after(void *context)
+{
+	struct rocks *r = context;
+
+	steer_collection(r);
+	return figure(r, r->spaces[KV_REST], "rocksdb.num-deletes-active-mem-table") >=
+	       DELETIONS_MANY;
+}
+
 static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
 {
 	struct rocks *r = context;
@@ -701,7 +766,8 @@ static int open_journal(struct rocks *r, const char *path, const struct kv_optio
 {
 	struct journal_options o = { .disk = options->disk, .create = options->create,
 				     .segment_bytes = options->segment_bytes };
-	struct journal_owner owner = { .persisted = persisted, .flush = flush, .context = r };
+	struct journal_owner owner = { .persisted = persisted, .flush = flush,
+				       .look_after = look_after, .context = r };
 	uint64_t number, through;
 	char own[PATH_MAX];
 	int err = read_number(r, &number);
@@ -723,14 +789,18 @@ static int open_families(struct rocks *r, const char *path, const struct kv_opti
 {
 	bool split = strcmp(options->layout, "split") == 0;
 	const rocksdb_options_t *family_options[FAMILIES];
-	rocksdb_options_t *o = set_options(options, r->cache);
+	rocksdb_options_t *o = set_options(r, options), *rest = set_options(r, options);
 	int count = split ? FAMILIES : 2;
 	char *error = NULL;
 
+	set_deletions(rest);
+	if (split)
+		set_small_levels(rest);
 	for (int i = 0; i < FAMILIES; i++)
-		family_options[i] = o;
+		family_options[i] = i == (split ? KV_REST : 0) ? rest : o;
 	r->db = rocksdb_open_column_families(o, path, count, split ? split_names : single_names,
 					     family_options, r->handles, &error);
+	rocksdb_options_destroy(rest);
 	rocksdb_options_destroy(o);
 	if (!r->db) {
 		int err = open_code_of(error);
@@ -769,6 +839,7 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 		return -KILN_ENOMEM;
 	kv_init(&r->kv, &ops);
 	lock_init(&r->apply_lock, LOCK_RANK_STORE, "kv apply");
+	r->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT;
 	make_read_write_options(r);
 	r->cache = make_cache(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
 	err = open_families(r, path, options, why);

@@ -90,7 +90,7 @@ static int look(struct fixture *f, char **why)
 
 static void begin(struct fixture *f)
 {
-	struct journal_owner owner = { persisted, flush, f };
+	struct journal_owner owner = { .persisted = persisted, .flush = flush, .context = f };
 	char *why = NULL;
 
 	if (look(f, &why))
@@ -557,7 +557,7 @@ static void a_full_disk_at_creation_is_told(void **state)
 {
 	struct fixture *f = *state, g = { .dir = tmpdir_make(), .options = f->options };
 	struct fault_disk *disk = fault_disk_new();
-	struct journal_owner owner = { persisted, flush, &g };
+	struct journal_owner owner = { .persisted = persisted, .flush = flush, .context = &g };
 	struct files l;
 	char *why = NULL;
 

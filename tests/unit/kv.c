@@ -1,4 +1,5 @@
 /* store/kv.h: what every back end and layout must do alike; what only the durable one does. */
+#include "base/clock.h"
 #include "base/err.h"
 #include "store/kv.h"
 #include "tests/fault.h"
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -328,17 +330,24 @@ static void large_value(unsigned i, uint64_t value[LARGE / 8])
 	}
 }
 
+/* reopen_small: with memtables of few bytes, so that a little makes many files. */
+static void reopen_small(struct fixture *f, uint64_t buffer_bytes)
+{
+	struct kv_options o = { .backend = f->backend, .layout = f->layout,
+				.buffer_bytes = buffer_bytes };
+
+	kv_close(f->kv);
+	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+}
+
 /* put_large: all of them, in files, nothing of them in memory. */
 static void put_large(struct fixture *f)
 {
-	struct kv_options o = { .backend = f->backend, .layout = f->layout,
-				.buffer_bytes = 128 << 10 };
 	struct kv_batch *b = kv_batch_new();
 	uint64_t value[LARGE / 8], seq;
 	char key[16];
 
-	kv_close(f->kv);
-	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+	reopen_small(f, 128 << 10);
 	for (unsigned i = 0; i < LARGE_COUNT; i++) {
 		large_key(i, key);
 		large_value(i, value);
@@ -449,6 +458,99 @@ static void large_values_count(void **state)
 	text = kv_property(f->kv, "size_bytes");
 	assert_true(strtoull(text, NULL, 10) >= (uint64_t)LARGE * LARGE_COUNT);
 	free(text);
+}
+
+static uint64_t size_of(struct kv *kv)
+{
+	char *text = kv_property(kv, "size_bytes");
+	uint64_t size = strtoull(text, NULL, 10);
+
+	free(text);
+	return size;
+}
+
+enum { BLOCK = 8192, BLOCKS = 2048, ROUNDS = 2, KEEP_EVERY = 16 };
+
+static void block_key(unsigned i, unsigned char key[4])
+{
+	for (unsigned at = 0; at < 4; at++)
+		key[at] = (unsigned char)(i >> (24 - 8 * at));
+}
+
+/* block_value: others in each round, and none that compresses. */
+static void block_value(unsigned i, unsigned round, uint64_t value[BLOCK / 8])
+{
+	for (unsigned at = 0; at < BLOCK / LARGE; at++)
+		large_value(i * 8 + round * 2 + at, value + at * LARGE / 8);
+}
+
+static void change_block(struct kv *kv, struct kv_batch *b, unsigned i, const void *value)
+{
+	unsigned char key[4];
+	uint64_t seq;
+
+	block_key(i, key);
+	kv_batch_clear(b);
+	assert_int_equal(value ? kv_batch_put(b, KV_REST, key, sizeof(key), value, BLOCK)
+			       : kv_batch_del(b, KV_REST, key, sizeof(key)), 0);
+	assert_int_equal(kv_apply(kv, b, 0, &seq), 0);
+}
+
+static void fill_blocks(struct kv *kv, struct kv_batch *b)
+{
+	uint64_t value[BLOCK / 8];
+
+	for (unsigned round = 0; round < ROUNDS; round++)
+		for (unsigned i = 0; i < BLOCKS; i++) {
+			block_value(i, round, value);
+			change_block(kv, b, i * 7 % BLOCKS, value);
+		}
+}
+
+static void expect_blocks(struct kv *kv)
+{
+	uint64_t value[BLOCK / 8], got[BLOCK / 8];
+	unsigned char key[4];
+	size_t len;
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		int err;
+
+		block_key(i * 7 % BLOCKS, key);
+		err = kv_get(kv, NULL, KV_REST, key, sizeof(key), got, BLOCK, &len, 0);
+		if (i % KEEP_EVERY) {
+			assert_int_equal(err, -KILN_ENOENT);
+			continue;
+		}
+		assert_int_equal(err, 0);
+		block_value(i, ROUNDS - 1, value);
+		assert_memory_equal(got, value, BLOCK);
+	}
+}
+
+/* Fifteen of sixteen blocks are deleted, spread over all, and nothing else happens: the space comes
+ * back, all but three times what is left. */
+static void deleted_space_comes_back(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_batch *b = kv_batch_new();
+	const uint64_t left = (uint64_t)BLOCKS / KEEP_EVERY * BLOCK;
+	uint64_t end = clock_mono() + 60 * NS_PER_S;
+
+	reopen_small(f, 1 << 20);
+	fill_blocks(f->kv, b);
+	assert_true(size_of(f->kv) >= (uint64_t)BLOCKS * BLOCK);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		if (i % KEEP_EVERY)
+			change_block(f->kv, b, i * 7 % BLOCKS, NULL);
+	while (size_of(f->kv) > 3 * left + (4 << 20) && clock_mono() < end)
+		usleep(20000);
+	assert_in_range(size_of(f->kv), left, 3 * left + (4 << 20));
+	expect_blocks(f->kv);
+	kv_close(f->kv);
+	f->kv = open_kv(f, false);
+	expect_blocks(f->kv);
+	kv_batch_free(b);
 }
 
 static void broken_refuses_changes_and_reads_go_on(void **state)
@@ -811,6 +913,7 @@ int main(int argc, char **argv)
 		ON_ROCKS(the_wrong_layout_is_refused),
 		ON_ROCKS(large_values_are_not_waited_for),
 		ON_ROCKS(large_values_count),
+		ON_ROCKS(deleted_space_comes_back),
 		ON_ROCKS(a_killed_process_loses_nothing),
 		ON_ROCKS(many_kills_lose_nothing),
 		ON_ROCKS(a_stall_refuses_or_waits),
