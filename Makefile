@@ -57,7 +57,8 @@ build/build.ninja:
 
 build-asan/build.ninja:
 	@tools/install build demo test
-	$(call setup,-Db_sanitize=address$(comma)undefined -Db_lundef=false)
+	$(call setup,-Db_sanitize=address$(comma)undefined -Db_lundef=false \
+		-Dc_args=-fsanitize=bounds-strict$(comma)float-cast-overflow)
 
 build-tsan/build.ninja:
 	@tools/install build demo test
