@@ -4,7 +4,8 @@
 setup
 echo hello >"$MNT/file"
 mkdir "$MNT/dir"
-cp -r "$KILN_TOP/tests" "$MNT/dir/"
+cp -r "$KILN_TOP/tests" "$KILN_TMP/" # what is compared must not be edited meanwhile
+cp -r "$KILN_TMP/tests" "$MNT/dir/"
 df "$MNT" | tail -n 1 | grep -q kiln || fail "df does not name kiln: $(df "$MNT")"
 df -h "$MNT"
 "$KILN" status
@@ -15,5 +16,5 @@ server_stop
 server_start
 mount_volume v "$MNT"
 expect_eq "$(cat "$MNT/file")" hello
-diff -r "$KILN_TOP/tests" "$MNT/dir/tests"
+diff -r "$KILN_TMP/tests" "$MNT/dir/tests"
 finish
