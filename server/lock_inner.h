@@ -74,6 +74,7 @@ struct lockfile {
 
 struct locktable {
 	struct volume *volume;
+	uint64_t *waits;                   /* atomic: as many as `waiters`, of this and other tables */
 	struct lock lock;
 	struct lockfile *buckets[LOCK_BUCKETS]; /* [lock], all that follows too */
 	struct waiter *waiters;

@@ -12,13 +12,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-struct locktable *locktable_new(struct volume *v)
+struct locktable *locktable_new(struct volume *v, uint64_t *waits)
 {
 	struct locktable *lt = calloc(1, sizeof *lt);
 
 	if (!lt)
 		return NULL;
 	lt->volume = v;
+	lt->waits = waits;
 	lt->dirty_tail = &lt->dirty;
 	lock_init(&lt->lock, LOCK_RANK_FLOCK, "file locks");
 	return lt;

@@ -6,7 +6,9 @@
 
 struct locktable;
 
-struct locktable *locktable_new(struct volume *v);
+/* locktable_new: waits (atomic, outlives the table) counts, with those of other tables, the requests
+ * that are parked here until they get their lock. */
+struct locktable *locktable_new(struct volume *v, uint64_t *waits);
 void locktable_free(struct locktable *lt);
 /* locktable_interrupt: the parked request of this session with that unique is answered with
  * EINTR; false if there is none. */

@@ -50,6 +50,7 @@ void waiter_queue(struct locktable *lt, struct lockset *set, struct waiter *w)
 	if (w->all_next)
 		w->all_next->all_link = &w->all_next;
 	lt->waiters = w;
+	__atomic_add_fetch(lt->waits, 1, __ATOMIC_RELAXED);
 }
 
 struct waiter *waiter_find(struct locktable *lt, uint64_t client, uint64_t unique)
@@ -61,7 +62,7 @@ struct waiter *waiter_find(struct locktable *lt, uint64_t client, uint64_t uniqu
 	return w;
 }
 
-static void waiter_unlink(struct waiter *w)
+static void waiter_unlink(struct locktable *lt, struct waiter *w)
 {
 	struct waiter **link = &w->set->file->waiters;
 
@@ -72,13 +73,14 @@ static void waiter_unlink(struct waiter *w)
 	if (w->all_next)
 		w->all_next->all_link = w->all_link;
 	w->set->users--;
+	__atomic_sub_fetch(lt->waits, 1, __ATOMIC_RELAXED);
 }
 
 void waiter_fail(struct locktable *lt, struct waiter *w, int err)
 {
 	struct lockset *set = w->set;
 
-	waiter_unlink(w);
+	waiter_unlink(lt, w);
 	lock_answer_later(&lt->answers, w->req, err);
 	waiter_free(w);
 	lockset_prune(lt, set);
@@ -158,7 +160,7 @@ bool wait_grant(struct locktable *lt, struct lockfile *file)
 		range_set(w->set, &w->want, w->spare);
 		lock_answer_later(&w->set->answers, w->req, 0);
 		lockset_dirty(lt, w->set);
-		waiter_unlink(w);
+		waiter_unlink(lt, w);
 		waiter_free(w);
 		granted = true;
 	}
@@ -217,7 +219,7 @@ struct request *locktable_abandon(struct locktable *lt)
 		struct waiter *w = lt->waiters;
 		struct lockset *set = w->set;
 
-		waiter_unlink(w);
+		waiter_unlink(lt, w);
 		lock_answer_later(&list, w->req, 0);
 		waiter_free(w);
 		lockset_prune(lt, set);

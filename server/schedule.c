@@ -73,7 +73,7 @@ void request_free(struct request *req)
 			free(req->buffer);
 	}
 	if (req->conn && req->session)
-		__atomic_sub_fetch(&req->session->server->inflight, 1, __ATOMIC_RELAXED);
+		__atomic_sub_fetch(&req->session->server->inflight, 1, __ATOMIC_RELEASE);
 	if (req->conn)
 		conn_put(req->conn);
 	if (req->session)

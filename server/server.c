@@ -123,18 +123,28 @@ int server_start(const struct server_options *options, struct server **out, char
 	return 0;
 }
 
+/* Whom a stop still has to answer: not those who wait for a lock, which may take for ever.  Looked at
+ * in this order, a request that has just got its lock is still counted. */
+static uint64_t unanswered(const struct server *s)
+{
+	uint64_t inflight = __atomic_load_n(&s->inflight, __ATOMIC_ACQUIRE);
+	uint64_t waits = __atomic_load_n(&s->lock_waits, __ATOMIC_RELAXED);
+
+	return inflight > waits ? inflight - waits : 0;
+}
+
 /* Connections are read no more; what has been read is answered, as far as that takes no longer
  * than a commit.  Clients send the rest again to the next server. */
 static void drain(struct server *s)
 {
 	__atomic_store_n(&s->stopping, true, __ATOMIC_RELAXED);
 	for (int ms = 0; ms < DRAIN_MS; ms++) {
-		if (__atomic_load_n(&s->inflight, __ATOMIC_ACQUIRE) == 0)
+		if (unanswered(s) == 0)
 			return;
 		poll(NULL, 0, 1);
 	}
 	log_info("stopping with %lu requests unanswered; their clients will send them again",
-		 (unsigned long)__atomic_load_n(&s->inflight, __ATOMIC_RELAXED));
+		 (unsigned long)unanswered(s));
 }
 
 /* What threads that have ended had still been given: this thread runs it in their place. */

@@ -42,6 +42,7 @@ struct server {
 	bool stopping;        /* atomic: connections are read no more */
 	struct worker_stats *committer_stats; /* of answers the committer gives itself; its thread */
 	uint64_t inflight;    /* atomic: requests of clients not yet answered */
+	uint64_t lock_waits;  /* atomic: those of them that wait for a lock */
 };
 
 static inline bool server_stopping(const struct server *s)

@@ -269,7 +269,7 @@ static int load_trash(void *context, uint64_t handle, uint32_t gen)
 static int load_tables(struct volume *v)
 {
 	v->group = txn_group_new(volume_store(v), v->brick);
-	v->locks = locktable_new(v);
+	v->locks = locktable_new(v, &v->server->lock_waits);
 	v->turns = calloc(TURN_BUCKETS, sizeof(struct request *));
 	v->notes = calloc(WRITERS_KEPT, sizeof *v->notes);
 	v->orphans = calloc(ORPHAN_BUCKETS, sizeof *v->orphans);

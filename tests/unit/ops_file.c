@@ -355,9 +355,9 @@ static void test_close_is_durable_on_op(void **state)
 {
 	struct harness *h = *state;
 	struct fuse_flush_in arg = { .fh = 0 };
-	uint64_t f = new_file(h, "f");
+	uint64_t f = new_file(h, "f"), waits = 0;
 
-	h->volume.locks = locktable_new(&h->volume);
+	h->volume.locks = locktable_new(&h->volume, &waits);
 	put(h, f, pattern, 100000, 0);
 	harness_request(h, f, &arg, NULL, NULL);
 	assert_int_equal(harness_read(h, op_flush), 0);

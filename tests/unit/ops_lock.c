@@ -36,6 +36,7 @@ static struct lock_record stored[FILES][CLIENTS][64];
 static size_t stored_count[FILES][CLIENTS];
 static int store_error;
 static unsigned stores;
+static uint64_t waiting_count;
 
 /* --- in place of the server ------------------------------------------------------------- */
 
@@ -108,7 +109,7 @@ static int setup(void **state)
 	forgets = 0;
 	for (uint64_t i = 0; i < CLIENTS; i++)
 		sessions[i].client = 100 + i;
-	the_volume.locks = locktable_new(&the_volume);
+	the_volume.locks = locktable_new(&the_volume, &waiting_count);
 	return the_volume.locks ? 0 : -1;
 }
 
@@ -117,6 +118,7 @@ static int teardown(void **state)
 	for (int i = 0; i < CLIENTS; i++)
 		locktable_drop_session(the_volume.locks, &sessions[i]);
 	locktable_free(the_volume.locks);
+	assert_int_equal(waiting_count, 0);
 	return 0;
 }
 
@@ -367,6 +369,7 @@ static void test_abandon(void **state)
 
 	try_lock(a, F_WRLCK, 0, 9);
 	lock_op(FUSE_SETLKW, b, 0, F_WRLCK, 0, 9, &w);
+	assert_int_equal(waiting_count, 1);
 	left = locktable_abandon(the_volume.locks);
 	assert_ptr_equal(left, &w->req);
 	assert_null(left->next);
@@ -611,6 +614,7 @@ static void check_stored(void)
 		}
 	}
 	assert_memory_equal(told, held, sizeof told);
+	assert_int_equal(waiting_count, queue_len);
 	for (size_t i = 0; i < queue_len; i++)
 		assert_int_equal(queue[i].parked->answer, ANSWERED_NOT);
 }

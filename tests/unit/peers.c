@@ -445,35 +445,101 @@ static void a_load_that_failed_is_done_again_whole(void **state)
 
 /* --- the end -------------------------------------------------------------------------------------------- */
 
-static void a_server_stops_while_somebody_waits_for_a_lock(void **state)
+static long given_up = -1; /* atomic: requests that a stop has not waited for any longer; -1: none */
+
+static void listen_for_that(enum log_level level, const char *text)
 {
-	struct embed *e = begin();
-	struct kiln *a = embed_connect(e, "v", 1), *b = embed_connect(e, "v", 2);
-	struct fuse_file_lock lock = { .end = INT64_MAX, .type = F_WRLCK, .pid = 1 };
+	unsigned long count;
+
+	if (sscanf(text, "stopping with %lu requests unanswered", &count) == 1)
+		__atomic_store_n(&given_up, (long)count, __ATOMIC_RELEASE);
+}
+
+static struct fuse_file_lock whole_file(uint32_t type)
+{
+	return (struct fuse_file_lock){ .end = INT64_MAX, .type = type, .pid = 1 };
+}
+
+/* a holds a lock, b waits for it. */
+static struct kiln_created hold_and_wait(struct embed *e, struct kiln *a, struct kiln *b)
+{
+	struct fuse_file_lock lock = whole_file(F_WRLCK);
 	struct fuse_lk_in in = { .owner = 2, .lk = lock };
-	struct kiln_created made;
 	struct kiln_op op = { .opcode = FUSE_SETLKW, .arg_len = sizeof in };
-	struct kiln_result result;
+	struct kiln_created made;
+	struct kiln_result none;
 
 	assert_int_equal(kiln_create(a, KILN_ROOT, "f", 0644, O_RDWR, &made), 0);
 	assert_int_equal(kiln_setlk(a, made.entry.nodeid, made.open.fh, 1, &lock, false, false), 0);
 	op.node = made.entry.nodeid;
 	memcpy(op.arg, &in, sizeof in);
 	assert_int_equal(kiln_submit(b, &op, NULL), 0);
-	assert_int_equal(kiln_collect(b, &result, 0, 1), 0);
-	for (int ms = 0; ms < PATIENCE_MS && !__atomic_load_n(&e->server->inflight, __ATOMIC_RELAXED);
-	     ms++)
+	assert_int_equal(kiln_collect(b, &none, 0, 1), 0); /* sends it */
+	while (!__atomic_load_n(&e->server->lock_waits, __ATOMIC_RELAXED))
 		settle();
+	return made;
+}
+
+/* It lets go of them as of somebody who is not answered in time, but at once; the next server is
+ * asked again and grants what this one did not. */
+static void a_stop_does_not_wait_for_who_waits_for_a_lock(void **state)
+{
+	struct embed *e = begin();
+	struct kiln *a = embed_connect(e, "v", 1), *b = embed_connect(e, "v", 2);
+	struct fuse_file_lock unlock = whole_file(F_UNLCK);
+	struct kiln_created made;
+	struct kiln_result result;
+
 	alarm(PATIENCE_MS / 1000);
+	made = hold_and_wait(e, a, b);
+	__atomic_store_n(&given_up, -1, __ATOMIC_RELAXED);
 	embed_stop(e);
+	assert_int_equal(given_up, -1);
+	embed_start(e);
+	assert_int_equal(kiln_setlk(a, made.entry.nodeid, made.open.fh, 1, &unlock, false, false), 0);
+	assert_int_equal(kiln_collect(b, &result, 1, 1), 1);
+	assert_int_equal(result.error, 0);
 	alarm(0);
 	kiln_close(a);
 	kiln_close(b);
 	embed_free(e);
 }
 
-static void hush(enum log_level level, const char *text)
+static void *stop_it(void *context)
 {
+	embed_stop(context);
+	return NULL;
+}
+
+static void a_stop_waits_for_others_all_the_same(void **state)
+{
+	struct embed *e = begin();
+	struct kiln *a = embed_connect(e, "v", 1), *b = embed_connect(e, "v", 2);
+	struct kiln *c = embed_connect(e, "v", 3);
+	struct fuse_entry_out out;
+	struct kiln_op op = { 0 };
+	struct kiln_result result;
+	pthread_t thread;
+
+	alarm(PATIENCE_MS / 1000);
+	hold_and_wait(e, a, b);
+	plug_hold_apply(e->plug);
+	kiln_prep_mkdir(&op, KILN_ROOT, "d", 0755, &out);
+	assert_int_equal(kiln_submit(c, &op, NULL), 0);
+	assert_int_equal(kiln_collect(c, &result, 0, 1), 0);
+	plug_await_apply(e->plug);
+	__atomic_store_n(&given_up, -1, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&thread, NULL, stop_it, e), 0);
+	while (__atomic_load_n(&given_up, __ATOMIC_ACQUIRE) < 0)
+		settle();
+	assert_int_equal(given_up, 1);
+	plug_go_apply(e->plug);
+	pthread_join(thread, NULL);
+	alarm(0);
+	kiln_close(a);
+	kiln_close(b);
+	kiln_close(c);
+	embed_free(e);
 }
 
 /* An argument: only the tests whose names it matches. */
@@ -487,10 +553,11 @@ int main(int argc, char **argv)
 		cmocka_unit_test(a_full_connection_that_drains_is_quiet),
 		cmocka_unit_test(who_does_not_read_is_not_served),
 		cmocka_unit_test(a_load_that_failed_is_done_again_whole),
-		cmocka_unit_test(a_server_stops_while_somebody_waits_for_a_lock),
+		cmocka_unit_test(a_stop_does_not_wait_for_who_waits_for_a_lock),
+		cmocka_unit_test(a_stop_waits_for_others_all_the_same),
 	};
 
-	log_sink_set(hush);
+	log_sink_set(listen_for_that);
 	if (argc > 1)
 		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
