@@ -1,4 +1,4 @@
-/* seeds DIR: writes one well-formed message for each opcode into DIR, the fuzzer's first corpus. */
+/* wire_seeds DIR: writes one well-formed message for each opcode into DIR, the fuzzer's first corpus. */
 #include <linux/fuse.h>
 
 #include <stddef.h>
