@@ -6,8 +6,9 @@
  * The writer role.  A worker that meets a change takes the volume's role if it is free and
  * executes at once into the volume's group; if it is not, it queues the change and goes on.  The
  * holder keeps the role while there is more to read, from whatever connection (so several changes
- * share one write to the store), but for HOLD_NS at most; schedule_flush applies the group, answers,
- * and drains the queue before it lets go.
+ * share one write to the store); once HOLD_NS have passed it lets go before the next read, behind the
+ * next sure failure, and between connections.  schedule_flush applies the group, answers, and drains
+ * the queue before it lets go.
  *
  * Where a loop meets something that would block (a read that needs the disk, a stalled store) the
  * role moves to a pool thread, with what is left to do in `handoff`; order is kept. */
@@ -33,7 +34,7 @@ enum {
 	LOOP_ROUNDS_MAX = 4, /* groups a loop runs before it leaves the rest to the pool */
 	DIRECT_MAX = 1,      /* answers that the committer gives itself */
 	COPY_MAX = 65536,    /* larger messages are taken over rather than copied */
-	HOLD_NS = 100000,    /* changes in a held group wait no longer for others to join */
+	HOLD_NS = 100000,    /* a held group waits no longer for anything but changes that join it */
 };
 
 static struct committer *committer_of(struct volume *v)
