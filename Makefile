@@ -39,7 +39,7 @@ test-tsan: build-tsan/build.ninja
 	@$(RUN) --build build-tsan $(CASES)
 
 fuzz: build-fuzz/build.ninja
-	@$(NINJA) -C build-fuzz $(foreach f,wire stored,tests/fuzz/fuzz-$(f) tests/fuzz/fuzz-$(f)-seeds)
+	@$(NINJA) -C build-fuzz $(foreach f,wire stored journal,tests/fuzz/fuzz-$(f) tests/fuzz/fuzz-$(f)-seeds)
 	@tests/fuzz/run --build build-fuzz --seconds $(FUZZ_SECONDS)
 
 check-clang: build-clang/build.ninja

@@ -1,5 +1,6 @@
 /* stored_seeds DIR: one of every kind of record, each in the body of a journal record of its own and
- * all in one, as the first corpus of fuzz-stored. */
+ * all in one, as the first corpus of fuzz-stored; with FOR_JOURNAL as that of fuzz-journal, behind
+ * two numbers and a head whose hashes are still to be made. */
 #include "store/journal.h"
 #include "store/schema.h"
 
@@ -10,6 +11,10 @@
 #include <sys/stat.h>
 
 enum { BRICK = 3, RECORD_HEAD_BYTES = 48 };
+
+#ifndef FOR_JOURNAL
+#define FOR_JOURNAL 0
+#endif
 
 static void must(bool ok, const char *what)
 {
@@ -52,6 +57,18 @@ static void put_rest(struct txn *t)
 	     !locks_put(t, 2, 11, locks, 2) && !volume_record_put(t, &volume), "the rest");
 }
 
+static bool write_head(FILE *f, size_t body)
+{
+	static const unsigned char numbers[2] = { 1, 0 }; /* the segment's first; durable, persisted */
+	unsigned char head[RECORD_HEAD_BYTES] = { 0 };
+	uint32_t len = (uint32_t)body;
+	uint64_t number = 1;
+
+	memcpy(head + 4, &len, sizeof(len));
+	memcpy(head + 8, &number, sizeof(number));
+	return fwrite(numbers, sizeof(numbers), 1, f) == 1 && fwrite(head, sizeof(head), 1, f) == 1;
+}
+
 static void write_seed(const char *dir, unsigned number, const struct kv_batch *b)
 {
 	struct journal_record record = { 0 };
@@ -61,8 +78,9 @@ static void write_seed(const char *dir, unsigned number, const struct kv_batch *
 	must(!journal_encode(&record, b), "encoding");
 	snprintf(path, sizeof(path), "%s/seed-%02u", dir, number);
 	f = fopen(path, "wb");
-	must(f && fwrite(record.bytes + RECORD_HEAD_BYTES, 1, record.len - RECORD_HEAD_BYTES, f) ==
-			     record.len - RECORD_HEAD_BYTES && fclose(f) == 0, path);
+	must(f && (!FOR_JOURNAL || write_head(f, record.len - RECORD_HEAD_BYTES)) &&
+	     fwrite(record.bytes + RECORD_HEAD_BYTES, 1, record.len - RECORD_HEAD_BYTES, f) ==
+		     record.len - RECORD_HEAD_BYTES && fclose(f) == 0, path);
 	journal_record_free(&record);
 }
 
