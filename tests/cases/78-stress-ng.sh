@@ -8,17 +8,17 @@ need_cmd stress-ng
 setup
 seconds=${KILN_STRESS_SECONDS:-1}
 
-# Those of its class "filesystem".  Left out are binderfs, eventfd, getdent, handle and procfs,
-# which use none of the files they are told to use, and bind-mount, which does nothing but mount /
-# until memory ends and runs with --pathological only.
-class="access chattr chdir chmod chown copy-file dentry dir dirdeep dirmany dnotify dup fallocate
-	fanotify fcntl fiemap file-ioctl filename flock fpunch fsize fstat hdd inode-flags inotify io
-	iomix ioprio lease link locka lockf lockofd mknod open rename symlink sync-file touch unlink
-	utime verity xattr"
+# Those of its class "filesystem".  Left out are eventfd, getdent, handle and procfs, which use none
+# of the files they are told to use, and binderfs, which needs the volume for its mount point only.
+class="access bind-mount chattr chdir chmod chown copy-file dentry dir dirdeep dirmany
+	dnotify dup fallocate fanotify fcntl fiemap file-ioctl filename flock fpunch fsize fstat hdd
+	inode-flags inotify io iomix ioprio lease link locka lockf lockofd mknod open rename symlink
+	sync-file touch unlink utime verity xattr"
 # Those of other classes that use files there.  Left out is swap: FUSE has no swap files.  And
 # io-uring, whose statx fails on every file system of a current kernel; fio uses io_uring instead.
-other="aio aiol chroot close exec fault fifo landlock loop madvise mcontend mincore mmap msync
-	msyncmany readahead revio rlimit rmap seek sendfile stackmmap tlb-shootdown"
+other="aio aiol chroot close exec fault fifo landlock loop madvise mcontend mincore mmap
+	msync msyncmany ramfs readahead revio rlimit rmap seek sendfile stackmmap tlb-shootdown
+	umount"
 
 known=$(stress-ng --stressors)
 dir=$MNT/stress
@@ -31,8 +31,11 @@ stress() {
 	local as=()
 	# refuses to run as root
 	[ "$1" != exec ] || as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	# with mounts of its own, as it does nothing else than mount the root, below the volume
+	[ "$1" != bind-mount ] || as=(unshare -m --propagation private)
 	(cd "$dir" && "${as[@]}" stress-ng --"$1" 2 --temp-path "$dir" -t "$seconds" --verify --oom-avoid \
-		--copy-file-bytes 128M --dentries 1000 --dirdeep-inodes 2000 --fallocate-bytes 32M \
+		--pathological --copy-file-bytes 128M --dentries 1000 --dirdeep-inodes 2000 \
+		--fallocate-bytes 32M \
 		--fstat-dir "$MNT/some" --hdd-bytes 32M --iomix-bytes 32M --mmap-bytes 32M --mmap-file \
 		--readahead-bytes 32M --revio-bytes 32M --seek-size 8M --sync-file-bytes 32M)
 }
