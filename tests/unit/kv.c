@@ -61,11 +61,18 @@ static int rocks_split(void **state)
 	return set_up(state, "rocksdb", "split");
 }
 
+/* A test that fails while it is closed finds nothing to close in tear_down. */
+static void close_kv(struct fixture *f)
+{
+	kv_close(f->kv);
+	f->kv = NULL;
+}
+
 static int tear_down(void **state)
 {
 	struct fixture *f = *state;
 
-	kv_close(f->kv);
+	close_kv(f);
 	tmpdir_remove(f->dir);
 	free(f);
 	return 0;
@@ -161,7 +168,7 @@ static void numbers_go_on_after_reopening(void **state)
 
 	put(f->kv, KV_REST, "x", "1");
 	assert_int_equal(kv_sync(f->kv, &before), 0);
-	kv_close(f->kv);
+	close_kv(f);
 	f->kv = open_kv(f, strcmp(f->backend, "mem") == 0);
 	put(f->kv, KV_REST, "x", "2");
 	assert_int_equal(kv_sync(f->kv, &after), 0);
@@ -336,7 +343,7 @@ static void reopen_small(struct fixture *f, uint64_t buffer_bytes)
 	struct kv_options o = { .backend = f->backend, .layout = f->layout,
 				.buffer_bytes = buffer_bytes };
 
-	kv_close(f->kv);
+	close_kv(f);
 	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
 }
 
@@ -356,7 +363,7 @@ static void put_large(struct fixture *f)
 		assert_int_equal(kv_apply(f->kv, b, 0, &seq), 0);
 	}
 	kv_batch_free(b);
-	kv_close(f->kv);
+	close_kv(f);
 	f->kv = open_kv(f, false);
 }
 
@@ -443,7 +450,7 @@ static void large_values_are_not_waited_for(void **state)
 	assert_int_equal(get_large(f->kv, KV_CACHED), LARGE_COUNT);
 	assert_int_equal(get_large_at_once(f->kv, KV_CACHED), LARGE_COUNT);
 	assert_int_equal(walk_large(f->kv, KV_CACHED), LARGE_COUNT);
-	kv_close(f->kv);
+	close_kv(f);
 	f->kv = open_kv(f, false);
 	assert_int_equal(walk_large(f->kv, 0), LARGE_COUNT);
 	assert_int_equal(get_large_at_once(f->kv, 0), LARGE_COUNT);
@@ -547,7 +554,7 @@ static void deleted_space_comes_back(void **state)
 		usleep(20000);
 	assert_in_range(size_of(f->kv), left, 3 * left + (4 << 20));
 	expect_blocks(f->kv);
-	kv_close(f->kv);
+	close_kv(f);
 	f->kv = open_kv(f, false);
 	expect_blocks(f->kv);
 	kv_batch_free(b);
@@ -654,7 +661,7 @@ static void the_wrong_layout_is_refused(void **state)
 	struct kv_options o = { .backend = "rocksdb", .layout = split ? "single" : "split" };
 	char *why;
 
-	kv_close(f->kv);
+	close_kv(f);
 	assert_int_not_equal(kv_open(f->dir, &o, &f->kv, &why), 0);
 	assert_non_null(why);
 	free(why);
@@ -752,7 +759,7 @@ static void a_killed_process_loses_nothing(void **state)
 {
 	struct fixture *f = *state;
 
-	kv_close(f->kv);
+	close_kv(f);
 	assert_true(kill_one(f, 0, 2000) >= 2000);
 }
 
@@ -764,7 +771,7 @@ static void many_kills_lose_nothing(void **state)
 	uint32_t last = 0;
 
 	for (int i = 0; i < 12; i++) {
-		kv_close(f->kv);
+		close_kv(f);
 		last = kill_one(f, last, 1 + (uint32_t)rand_r(&seed) % 5000);
 	}
 }
@@ -783,7 +790,7 @@ static void a_stall_refuses_or_waits(void **state)
 	uint64_t seq;
 	size_t len;
 
-	kv_close(f->kv);
+	close_kv(f);
 	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
 	for (unsigned i = 0; i < 20000 && refused < 200; i++) {
 		int err;
@@ -806,7 +813,7 @@ static void a_stall_refuses_or_waits(void **state)
 	assert_true(refused > 0);
 	assert_null(kv_broken(f->kv));
 	kv_batch_free(b);
-	kv_close(f->kv);
+	close_kv(f);
 	f->kv = open_kv(f, false);
 	{
 		const void *k, *v;
