@@ -49,10 +49,14 @@ bool bench_interrupted(void)
 	return atomic_load(&interrupted);
 }
 
+static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
+
+/* The next one ends the process at once, as the system does it: what is to be removed is known to
+ * the janitor, and threads are at work, which exit(3) and its like are not made for. */
 static void on_signal(int sig)
 {
-	if (bench_interrupted())
-		_exit(130);
+	for (unsigned i = 0; i < sizeof ending / sizeof ending[0]; i++)
+		signal(ending[i], SIG_DFL);
 	bench_interrupt();
 }
 
@@ -60,9 +64,8 @@ void bench_catch_signals(void)
 {
 	struct sigaction sa = { .sa_handler = on_signal };
 
-	sigaction(SIGINT, &sa, NULL);
-	sigaction(SIGTERM, &sa, NULL);
-	sigaction(SIGHUP, &sa, NULL);
+	for (unsigned i = 0; i < sizeof ending / sizeof ending[0]; i++)
+		sigaction(ending[i], &sa, NULL);
 	sa.sa_handler = SIG_IGN;
 	sigaction(SIGPIPE, &sa, NULL);
 }
