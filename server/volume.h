@@ -1,7 +1,7 @@
 /* A volume: its writer role, its turns, its open files, its counters.
  *
  * Writer role.  Changes of a volume are executed one at a time, in order of arrival, by the
- * thread that holds the role (schedule.c).  Functions marked [role] may only be called by it,
+ * thread that holds the role (role.c).  Functions marked [role] may only be called by it,
  * that is from OP_CHANGE handlers and the handler half of OP_DATA.
  *
  * Opens.  The server counts who has what open, so that an unlinked inode lives as long as it

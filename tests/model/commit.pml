@@ -11,13 +11,13 @@
  *   sync_with_view, durable_view     store/commit.c, store/durable.c: the view of a round, published
  *                                    after its sync
  *   here, lately, gather             store/gather.c, store/commit.c: the adaptive wait
- *   op_writer                        server/schedule.c: change_submit, change_run, group_close,
+ *   op_writer                        server/role.c: role_submit, change_run, group_close,
  *                                    is_unsure, done_finish, park, on a volume with durability `op`
  *                                    (V); groups of one change
  *   fsync_writer                     a change on a volume with durability `fsync` (F), then an
  *                                    fsync of a data file (read_try, park), or the lazy waiter of a
  *                                    change that drops one (trash_queue in server/volume.c)
- *   op_reader                        server/schedule.c: a read of names or attributes on V
+ *   op_reader                        server/read.c: a read of names or attributes on V
  *   durable_reads                    server/volume.c: V is loaded while the store is in use (-DLOAD)
  *   power_cut                        the crash: at any step, any prefix of the journal survives
  *
@@ -673,7 +673,7 @@ proctype commit_quiesce()
 	finished == CLIENTS && (!parked[W_LAZY] || called[W_LAZY])
 }
 
-/* --- server/schedule.c ---------------------------------------------------------------------------- */
+/* --- server/role.c, read.c ---------------------------------------------------------------------------- */
 
 inline role_take()
 {
