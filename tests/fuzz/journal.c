@@ -1,6 +1,7 @@
-/* libFuzzer target on what a journal says at open: an input is a segment's numbers and its bytes behind
- * the head.  Where a record's head would stand, its hashes are made right, which is what gets it
- * past the first check; how long it says it is and which number it has stay as they came. */
+/* libFuzzer target on what a journal says at open: an input is a segment's numbers and its bytes
+ * behind the head.  Where a record's head would stand, its hashes are made right, which is what
+ * gets it past the first check; how long it says it is and which number it has stay as they
+ * came. */
 #include "base/err.h"
 #include "store/journal_impl.h"
 #include "store/kv_impl.h"

@@ -1,7 +1,7 @@
-/* libFuzzer target on what is read from disks: an input is the body of a journal record, as it comes
- * behind its hash; what it decodes to is put into a store in memory and read as the server would
- * read it.  All of it may be nonsense; no reader may go beyond its bytes, and each says so with
- * an error of its contract. */
+/* libFuzzer target on what is read from disks: an input is the body of a journal record, as it
+ * comes behind its hash; what it decodes to is put into a store in memory and read as the server
+ * would read it.  All of it may be nonsense; no reader may go beyond its bytes, and each says so
+ * with an error of its contract. */
 #include "base/err.h"
 #include "store/journal_impl.h"
 #include "store/kv_impl.h"

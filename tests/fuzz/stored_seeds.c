@@ -1,6 +1,6 @@
-/* stored_seeds DIR: one of every kind of record, each in the body of a journal record of its own and
- * all in one, as the first corpus of fuzz-stored; with FOR_JOURNAL as that of fuzz-journal, behind
- * two numbers and a head whose hashes are still to be made. */
+/* stored_seeds DIR: one of every kind of record, each in the body of a journal record of its own
+ * and all in one, as the first corpus of fuzz-stored; with FOR_JOURNAL as that of fuzz-journal,
+ * behind two numbers and a head whose hashes are still to be made. */
 #include "store/journal.h"
 #include "store/schema.h"
 

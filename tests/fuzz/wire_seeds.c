@@ -1,4 +1,5 @@
-/* wire_seeds DIR: writes one well-formed message for each opcode into DIR, the fuzzer's first corpus. */
+/* wire_seeds DIR: writes one well-formed message for each opcode into DIR, fuzz-wire's first
+ * corpus. */
 #include <linux/fuse.h>
 
 #include <stddef.h>
