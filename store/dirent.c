@@ -113,12 +113,13 @@ int dirent_scan_next(struct dirent_scan *s, struct dirent_row *row)
 	const void *key, *value;
 	size_t key_len, value_len;
 	int got = txn_scan_next(s->scan, &key, &key_len, &value, &value_len), err;
-	const unsigned char *tail = (const unsigned char *)key + KEY_HEAD + 8;
+	const unsigned char *tail;
 
 	if (got <= 0)
 		return got;
 	if (key_len <= KEY_HEAD + 8 + TAIL_HEAD || key_len > KEY_MAX)
 		return -KILN_ECORRUPT;
+	tail = (const unsigned char *)key + KEY_HEAD + 8;
 	row->cookie = be64_at(tail);
 	row->name = (const char *)tail + TAIL_HEAD;
 	row->len = key_len - (KEY_HEAD + 8 + TAIL_HEAD);
