@@ -106,6 +106,8 @@ static void fill_entry(struct fuse_entry_out *e, uint64_t node)
 static void gather(struct peer *p, const struct iovec *iov, int count)
 {
 	for (int i = 0; i < count; i++) {
+		if (!iov[i].iov_len) /* an empty body has no address */
+			continue;
 		memcpy(p->out + p->out_len, iov[i].iov_base, iov[i].iov_len);
 		p->out_len += iov[i].iov_len;
 	}
