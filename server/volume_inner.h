@@ -1,5 +1,5 @@
-/* The inside of volumes and sessions, for volume.c, opens.c, session.c, pool.c and those of schedule_inner.h
- * alone.
+/* The inside of volumes and sessions, for volume.c, opens.c, session.c, pool.c and those of
+ * schedule_inner.h alone.
  *
  * Lock of a field in brackets: [lock] the volume's, rank VOLUME; [role] whoever holds the writer
  * role; [atomic] relaxed loads and stores. */

@@ -12,10 +12,10 @@
  *                                    after its sync
  *   here, lately, gather             store/gather.c, store/commit.c: the adaptive wait
  *   op_writer                        server/role.c: role_submit, change_run, group_close,
- *                                    is_unsure, done_finish, park, on a volume with durability `op`
+ *                                    is_unsure, done_finish, parking, on a volume with durability `op`
  *                                    (V); groups of one change
  *   fsync_writer                     a change on a volume with durability `fsync` (F), then an
- *                                    fsync of a data file (read_try, park), or the lazy waiter of a
+ *                                    fsync of a data file (read_try, parking), or the lazy waiter of a
  *                                    change that drops one (trash_queue in server/volume.c)
  *   op_reader                        server/read.c: a read of names or attributes on V
  *   durable_reads                    server/volume.c: V is loaded while the store is in use (-DLOAD)
