@@ -107,6 +107,7 @@ static int entry_add(struct volume *v, struct session *s, uint64_t handle, unsig
 				  .record = record };
 	*link = e;
 	v->open_count++;
+	s->opens += count;
 	return 0;
 }
 
@@ -134,6 +135,7 @@ static int open_add(struct volume *v, const struct request *req, uint64_t handle
 	if (req->resent && openfile_seen(file_of(v), (*link)->record, req->in.unique))
 		return 1;
 	(*link)->count++;
+	req->session->opens++;
 	openfile_count(file_of(v), (*link)->record, (*link)->count, req->in.unique);
 	return 0;
 }
@@ -201,6 +203,7 @@ static void entry_remove(struct volume *v, struct open_entry **link)
 	struct open_entry *e = *link;
 
 	*link = e->next;
+	e->session->opens -= e->count;
 	openfile_free(file_of(v), e->record);
 	free(e);
 	v->open_count--;
@@ -212,7 +215,9 @@ static bool drop_one(struct volume *v, struct open_entry **link, uint64_t unique
 	struct open_entry *e = *link;
 	uint64_t handle = e->handle;
 
-	if (--e->count > 0) {
+	if (e->count > 1) {
+		e->count--;
+		e->session->opens--;
 		openfile_count(file_of(v), e->record, e->count, unique);
 		return false;
 	}
@@ -460,16 +465,4 @@ void opens_orphan_drop(struct volume *v, uint64_t handle)
 	*link = o->next;
 	free(o);
 	__atomic_store_n(&v->orphan_count, v->orphan_count - 1, __ATOMIC_RELAXED);
-}
-
-unsigned opens_of_session(struct session *s)
-{
-	unsigned count = 0;
-
-	lock_assert_held(&s->volume->lock);
-	for (unsigned i = 0; i < s->volume->open_buckets; i++)
-		for (struct open_entry *e = s->volume->opens[i]; e; e = e->next)
-			if (e->session == s)
-				count += e->count;
-	return count;
 }

@@ -803,7 +803,7 @@ void volume_each_session(struct volume *v, void (*fn)(void *context, const struc
 			.kind = s->kind,
 			.connected = s->conn != NULL,
 			.away_ns = s->conn ? 0 : now - s->away_since_ns,
-			.opens = opens_of_session(s),
+			.opens = s->opens,
 		};
 
 		memcpy(info.host, s->host, sizeof info.host);

@@ -117,6 +117,7 @@ struct session {
 	char host[64];
 	struct conn *conn;          /* [volume lock] current connection, no reference */
 	uint64_t away_since_ns;     /* [volume lock] when conn went away */
+	unsigned opens;             /* [volume lock] all its open_entry counts together */
 	bool recovered;             /* [volume lock] from before the load: opens not known */
 	uint32_t marker;            /* [volume lock] server/openfile.h: they are all known */
 	bool dead;                  /* [atomic] ended: every operation gets ESTALE */
@@ -148,6 +149,5 @@ bool opens_dooming(struct volume *v, uint64_t handle); /* volume_doom without it
 void opens_undoom(struct volume *v, uint64_t handle);
 void opens_orphan_add(struct volume *v, uint64_t handle);
 void opens_orphan_drop(struct volume *v, uint64_t handle);
-unsigned opens_of_session(struct session *s); /* with the volume's lock held */
 
 #endif
