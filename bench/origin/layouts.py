@@ -40,11 +40,12 @@ def churn(disk, backend, layout, seconds):
 def main():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("--quick", action="store_true")
+    p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--shape", default="mknod", choices=["mknod", "create"])
     p.add_argument("--svg", help="folder for plots")
     p.add_argument("disks", nargs="*", default=["ext4", "ram"])
     a = p.parse_args()
-    files, rounds = (5000, 1) if a.quick else (FILES, 3)
+    files, rounds = (5000, 1) if a.quick else (FILES, a.rounds)
     say(machine() + "\n")
     for kind in a.disks:
         with Disk(kind) as disk:
