@@ -43,15 +43,16 @@ class Disk:
 
     A loop device is served by threads of the kernel.  With as many clients as keep all processors
     busy, autogroup scheduling can leave those waiting (Linux 6.18: single syncs of up to 2.4 s),
-    which no disk does; so it is off while there is a Disk."""
+    which no disk does; with autogroup=False it is off while there is the Disk."""
 
-    def __init__(self, kind="ext4", delay_ms=0, size="6G"):
+    def __init__(self, kind="ext4", delay_ms=0, size="6G", autogroup=True):
         self.kind, self.delay_ms = kind, delay_ms
         self.base = tempfile.mkdtemp(prefix="kiln-origin-", dir="/dev/shm" if kind == "ram" else "/var/tmp")
         self.dir = os.path.join(self.base, "disk")
         os.mkdir(self.dir)
-        self.autogroup = read(AUTOGROUP)
-        write(AUTOGROUP, "0")
+        self.autogroup = None if autogroup else read(AUTOGROUP)
+        if self.autogroup:
+            write(AUTOGROUP, "0")
         if kind == "ext4":
             image = os.path.join(self.base, "image")
             run("truncate", "-s", size, image)

@@ -97,7 +97,7 @@ def main():
     say(machine() + "\n")
     for kind in a.disks:
         name, _, delay = kind.partition("+")
-        with Disk(name, int(delay or 0)) as disk:
+        with Disk(name, int(delay or 0), autogroup=False) as disk:
             compare(disk, kind, 1 if a.quick else 3, 3 if a.quick else 5, a.svg)
 
 
