@@ -121,6 +121,5 @@ void answer_when_durable(struct request *req, uint64_t seq)
 
 void request_answer(struct request *req, int error)
 {
-	req->error = error;
-	answer_send(worker_self(), req);
+	answer_with(worker_self(), req, error);
 }

@@ -58,7 +58,6 @@ static int search_record(void *context, uint32_t slot, const struct reply_record
 	return 0;
 }
 
-/* A change sent again: 1 if it was executed before (req->record_* say what came of it), else 0. */
 int group_executed_before(struct txn *t, struct request *req)
 {
 	struct search s = { .req = req };
@@ -169,7 +168,6 @@ static bool changes_bytes(const struct request *req)
 	       (req->in.opcode == FUSE_CREATE && (create->flags & O_TRUNC));
 }
 
-/* Before anybody is answered, so that who has been finds its bytes. */
 void group_note_applied(struct volume *v, uint64_t seq)
 {
 	__atomic_store_n(&v->last_seq, seq, __ATOMIC_RELAXED);

@@ -29,7 +29,6 @@ static void read_aim_durable(struct worker *w, struct request *req)
 	txn_fresh(w->reader, fresh);
 }
 
-/* reader_aim_shown: at what the volume's clients may be shown; undone by reader_rest. */
 void read_aim_shown(struct worker *w, struct request *req)
 {
 	read_aim(w, req);
@@ -53,7 +52,6 @@ static void open_decide(struct worker *w, struct request *req)
 	role_submit(w, req);
 }
 
-/* Returns -KILN_EWOULDBLOCK (nothing done), else has disposed of the request. */
 int read_try(struct worker *w, struct request *req)
 {
 	struct volume *v = req->volume; /* a parked request may be gone when its handler returns */

@@ -56,7 +56,6 @@ void *request_body(struct request *req)
 	return req->worker->body;
 }
 
-/* The request is about to outlive its message: keep the bytes it points into. */
 int request_keep(struct worker *w, struct request *req)
 {
 	void *from = req->message;

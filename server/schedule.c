@@ -17,7 +17,7 @@ void schedule_to_pool(struct worker *w, struct request *req, enum pool_kind kind
 	int err = request_keep(w, req);
 
 	if (err) {
-		request_answer(req, err);
+		role_finish_failed(w, req, err);
 		return;
 	}
 	stat_add(&w->stats.to_pool, 1);
@@ -50,7 +50,7 @@ void schedule_data_again(struct worker *w, struct request *req)
 	data_try(w, req);
 }
 
-static void start_data(struct worker *w, struct request *req)
+void schedule_data(struct worker *w, struct request *req)
 {
 	int got = turn_take(req);
 
@@ -69,11 +69,6 @@ static void start_data(struct worker *w, struct request *req)
 		schedule_to_pool(w, req, POOL_WRITE, schedule_data_again);
 }
 
-void schedule_data(struct worker *w, struct request *req)
-{
-	start_data(w, req);
-}
-
 static void run_queued(struct worker *w, struct request *req)
 {
 	struct volume *v = req->volume;
@@ -85,7 +80,7 @@ static void run_queued(struct worker *w, struct request *req)
 	else if (req->op->class == OP_CHANGE)
 		role_submit(w, req);
 	else
-		start_data(w, req);
+		schedule_data(w, req);
 	schedule_flush(w);
 	if (changes && volume_durability(v) == DURABILITY_OP &&
 	    sleep_durable(volume_store(v), __atomic_load_n(&v->last_seq, __ATOMIC_RELAXED)) != 0)
@@ -118,7 +113,7 @@ void schedule_request(struct worker *w, struct request *req)
 		role_submit(w, req);
 		break;
 	case OP_DATA:
-		start_data(w, req);
+		schedule_data(w, req);
 		break;
 	}
 }

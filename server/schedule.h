@@ -19,7 +19,7 @@ void schedule_adopt(struct worker *w, struct volume *v);
 /* schedule_internal: a change of the server's own (op: one of dispatch.h's internal rows); any
  * thread without locks. */
 void schedule_internal(struct request *req);
-/* schedule_data: likewise an OP_DATA; pool threads. */
+/* schedule_data: an OP_DATA, of a client or the server's own; w's thread, without locks. */
 void schedule_data(struct worker *w, struct request *req);
 /* request_new: zeroed, with references to conn and session taken; either may be NULL. */
 struct request *request_new(struct volume *v, struct session *s, struct conn *c);

@@ -19,8 +19,8 @@ int request_keep(struct worker *w, struct request *req);
 void request_reset_reply(struct request *req);
 void request_undo_open(struct request *req);
 
-/* answer_send: sends what stands in req and frees it; w NULL: no worker's thread.  answer_with: with
- * err.  answer_when_durable: once number seq is, or the store has failed. */
+/* answer_send: sends what stands in req and frees it; w NULL: no worker's thread.  answer_with:
+ * with err.  answer_when_durable: once number seq is, or the store has failed. */
 void answer_send(struct worker *w, struct request *req);
 void answer_with(struct worker *w, struct request *req, int err);
 void answer_when_durable(struct request *req, uint64_t seq);
@@ -35,22 +35,22 @@ void read_rest(struct worker *w, struct volume *v);
 int read_try(struct worker *w, struct request *req);
 void read_start(struct worker *w, struct request *req);
 
-/* role_submit: a change: executed under the role, now or by its holder.  role_finish_failed: answers
- * one that will not be executed, its turn given on. */
+/* role_submit: a change: executed under the role, now or by its holder.  role_finish_failed:
+ * answers one that will not be executed, its turn given on. */
 void role_submit(struct worker *w, struct request *req);
 void role_finish_failed(struct worker *w, struct request *req, int err);
 
 /* group_execute: req's handler in v's group; undone and judged if it fails.
  * group_executed_before: a change sent again: 1 if it was executed before (req->record_* say what
- * came of it), else 0.  group_apply: *seq is the batch's number.  group_note_applied: before anybody
- * is answered. */
+ * came of it), else 0.  group_apply: *seq is the batch's number.  group_note_applied: before
+ * anybody is answered, so that who has been finds its bytes. */
 int group_execute(struct worker *w, struct volume *v, struct request *req);
 int group_executed_before(struct txn *t, struct request *req);
 int group_apply(struct volume *v, uint64_t *seq);
 void group_note_applied(struct volume *v, uint64_t seq);
 
-/* schedule_to_pool: run goes on with req on a pool thread.  schedule_data_again: such a run, for an
- * OP_DATA that has its turn. */
+/* schedule_to_pool: run goes on with req on a pool thread; without memory it is answered.
+ * schedule_data_again: such a run, for an OP_DATA that has its turn. */
 void schedule_to_pool(struct worker *w, struct request *req, enum pool_kind kind,
 		      void (*run)(struct worker *w, struct request *req));
 void schedule_data_again(struct worker *w, struct request *req);
