@@ -65,10 +65,12 @@ void conn_end(struct conn *c, bool unmounted);
 bool conn_message(struct conn *c, struct worker *w, void *message, size_t len, bool may_steal);
 
 /* conn_out.c, with c->lock held: conn_rewatch says what the loop looks for; conn_write sends or
- * gathers; conn_drain sends what has been gathered.  False: broken, to be ended. */
+ * gathers; conn_drain sends what has been gathered; conn_pull_cork is conn_uncork.  False: broken,
+ * to be ended. */
 void conn_rewatch(struct conn *c);
 bool conn_write(struct conn *c, const struct iovec *iov, int count, size_t total);
 bool conn_drain(struct conn *c);
+bool conn_pull_cork(struct conn *c);
 
 /* What is done when the descriptor is readable, on the loop's thread. */
 void stream_ready(struct conn *c, struct worker *w);

@@ -219,13 +219,17 @@ void conn_cork(struct conn *c)
 	c->corked++;
 }
 
+bool conn_pull_cork(struct conn *c)
+{
+	return --c->corked > 0 || c->dead || conn_drain(c);
+}
+
 void conn_uncork(struct conn *c)
 {
-	bool ok = true;
+	bool ok;
 
 	lock_take(&c->lock);
-	if (--c->corked == 0 && !c->dead)
-		ok = conn_drain(c);
+	ok = conn_pull_cork(c);
 	lock_give(&c->lock);
 	if (!ok)
 		conn_kill(c);

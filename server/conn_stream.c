@@ -152,8 +152,8 @@ void stream_ready(struct conn *c, struct worker *w)
 	buffer_put(buffer);
 	lock_take(&c->lock);
 	c->backlog = ok && has_backlog(c);
+	ok = conn_pull_cork(c) && ok;
 	lock_give(&c->lock);
-	conn_uncork(c);
 	if (!ok)
 		conn_end(c, false);
 }
