@@ -4,6 +4,7 @@
  * not wait for it have been answered, so a call that waits would never return (an alarm ends the
  * test then), and those who must wait are asked for their answers before it goes on. */
 #include "tests/embed.h"
+#include "tests/pending.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -30,18 +31,6 @@ struct fixture {
 	struct kiln *op[CLIENTS], *reader, *fsync; /* reader: of the volume `op` too */
 	uint64_t old, old_fsync;                   /* a file "old" in each */
 	unsigned syncs;
-};
-
-/* A call that is on its way. */
-struct pending {
-	struct kiln *k;
-	struct kiln_op op;
-	union {
-		struct fuse_entry_out entry;
-		struct kiln_created created;
-		struct fuse_open_out open;
-		struct fuse_write_out write;
-	} out;
 };
 
 static uint64_t make(struct kiln *k, const char *name)
@@ -109,40 +98,16 @@ static int tear_down(void **state)
 
 /* --- calls on their way ----------------------------------------------------------------------------- */
 
-static void begin(struct pending *p, struct kiln *k)
-{
-	struct kiln_result none;
-
-	p->k = k;
-	assert_int_equal(kiln_submit(k, &p->op, NULL), 0);
-	assert_int_equal(kiln_collect(k, &none, 0, 1), 0); /* sends it */
-}
-
 static void begin_create(struct pending *p, struct kiln *k, const char *name)
 {
 	kiln_prep_create(&p->op, KILN_ROOT, name, 0644, O_RDWR | O_EXCL, &p->out.created);
-	begin(p, k);
+	pending_begin(p, k);
 }
 
 static void begin_unlink(struct pending *p, struct kiln *k, const char *name)
 {
 	kiln_prep_unlink(&p->op, KILN_ROOT, name);
-	begin(p, k);
-}
-
-static bool answered(struct pending *p)
-{
-	struct kiln_result r;
-
-	return kiln_collect(p->k, &r, 0, 1) > 0;
-}
-
-static int end(struct pending *p)
-{
-	struct kiln_result r;
-
-	assert_int_equal(kiln_collect(p->k, &r, 1, 1), 1);
-	return r.error;
+	pending_begin(p, k);
 }
 
 /* begin_sync: holds syncs, and lets one begin, for a new name "new" on the `op` volume. */
@@ -177,9 +142,9 @@ static void looking_never_waits(void **state)
 	assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "new", &e), -ENOENT);
 	assert_int_equal(kiln_getattr(f->reader, KILN_ROOT, &a), 0);
 	assert_int_equal(a.attr.size, 32); /* of the one name that is durable */
-	assert_false(answered(&p));
+	assert_false(pending_answered(&p));
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
+	assert_int_equal(pending_end(&p), 0);
 	assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "new", &e), 0);
 }
 
@@ -198,9 +163,9 @@ static void failing_as_it_durably_does_never_waits(void **state)
 		assert_int_equal(kiln_mkdir(f->reader, KILN_ROOT, "old", 0755, &e), -EEXIST);
 		assert_int_equal(kiln_rmdir(f->reader, KILN_ROOT, "old"), -ENOTDIR);
 	}
-	assert_false(answered(&p));
+	assert_false(pending_answered(&p));
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
+	assert_int_equal(pending_end(&p), 0);
 }
 
 static void a_volume_of_the_other_kind_never_waits(void **state)
@@ -218,9 +183,9 @@ static void a_volume_of_the_other_kind_never_waits(void **state)
 		assert_int_equal(kiln_lookup(f->fsync, KILN_ROOT, name, &e), 0);
 		assert_int_equal(kiln_unlink(f->fsync, KILN_ROOT, name), 0);
 	}
-	assert_false(answered(&p));
+	assert_false(pending_answered(&p));
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
+	assert_int_equal(pending_end(&p), 0);
 }
 
 /* What a WRITE changes shows at once, to all, and is waited for by fsync and close alone. */
@@ -245,13 +210,13 @@ static void writing_shows_at_once(void **state)
 		assert_memory_equal(back, bytes, size);
 	}
 	kiln_prep_fsync(&sync.op, f->old, o.fh, false);
-	begin(&sync, f->op[1]);
+	pending_begin(&sync, f->op[1]);
 	assert_int_equal(kiln_getattr(f->reader, f->old, &a), 0);
-	assert_false(answered(&sync));
-	assert_false(answered(&p));
+	assert_false(pending_answered(&sync));
+	assert_false(pending_answered(&p));
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
-	assert_int_equal(end(&sync), 0);
+	assert_int_equal(pending_end(&p), 0);
+	assert_int_equal(pending_end(&sync), 0);
 }
 
 /* --- those who must ------------------------------------------------------------------------------------- */
@@ -272,12 +237,12 @@ static void failing_on_what_is_not_durable_waits(void **state)
 		assert_int_equal(kiln_unlink(f->reader, KILN_ROOT, "none"), -ENOENT);
 		assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "old", &e), 0);
 		assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "new", &e), -ENOENT);
-		assert_false(answered(&exists) || answered(&gone) || answered(&missing));
+		assert_false(pending_answered(&exists) || pending_answered(&gone) || pending_answered(&missing));
 	}
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
-	assert_int_equal(end(&exists), -EEXIST);
-	assert_int_equal(end(&gone) + end(&missing), -ENOENT);
+	assert_int_equal(pending_end(&p), 0);
+	assert_int_equal(pending_end(&exists), -EEXIST);
+	assert_int_equal(pending_end(&gone) + pending_end(&missing), -ENOENT);
 	assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "old", &e), -ENOENT);
 }
 
@@ -292,14 +257,14 @@ static void opening_what_is_being_removed_waits(void **state)
 	begin_unlink(&gone, f->op[0], "old");
 	plug_await_sync(f->e->plug, f->syncs + 1);
 	kiln_prep_open(&open.op, f->old, O_RDONLY, &open.out.open);
-	begin(&open, f->op[1]);
+	pending_begin(&open, f->op[1]);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "old", &e), 0);
-		assert_false(answered(&open));
+		assert_false(pending_answered(&open));
 	}
 	plug_go(f->e->plug);
-	assert_int_equal(end(&gone), 0);
-	assert_int_equal(end(&open), -ESTALE);
+	assert_int_equal(pending_end(&gone), 0);
+	assert_int_equal(pending_end(&open), -ESTALE);
 }
 
 /* In the latest state, durable or not. */
@@ -329,9 +294,9 @@ static void one_sync_serves_all_who_came_meanwhile(void **state)
 	while (inodes_of(f) < 2 + CLIENTS) /* until all of them are applied: each call gives way */
 		assert_int_equal(kiln_unlink(f->reader, KILN_ROOT, "none"), -ENOENT);
 	plug_go(f->e->plug);
-	assert_int_equal(end(&p), 0);
+	assert_int_equal(pending_end(&p), 0);
 	for (int i = 1; i < CLIENTS; i++)
-		assert_int_equal(end(&more[i]), 0);
+		assert_int_equal(pending_end(&more[i]), 0);
 	assert_true(plug_syncs(f->e->plug) <= f->syncs + 3);
 }
 
@@ -397,12 +362,12 @@ static void a_failed_sync_is_told_to_all(void **state)
 	}
 	kiln_prep_fsync(&sync.op, f->old_fsync, 0, false);
 	make(f->fsync, "unsynced");
-	begin(&sync, f->fsync);
+	pending_begin(&sync, f->fsync);
 	plug_fail(f->e->plug);
-	assert_int_equal(end(&p), -EIO);
+	assert_int_equal(pending_end(&p), -EIO);
 	for (int i = 1; i < CLIENTS; i++)
-		assert_int_equal(end(&more[i]), -EIO);
-	assert_int_equal(end(&sync), -EIO);
+		assert_int_equal(pending_end(&more[i]), -EIO);
+	assert_int_equal(pending_end(&sync), -EIO);
 	assert_int_equal(kiln_lookup(f->reader, KILN_ROOT, "new", &e), -ENOENT);
 	expect_refusal(f);
 	expect_broken(f, "");

@@ -4,6 +4,7 @@
  * A whole server over a plug (tests/plug.h).  Nothing is timed: an apply is held, and with it the
  * loop and the writer role of the volume it belongs to, until what is to meet has come. */
 #include "tests/embed.h"
+#include "tests/pending.h"
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -34,13 +35,6 @@ struct fixture {
 	const char *volume;
 	struct kiln *a, *b, *more[CLIENTS];
 	uint64_t file, dir; /* "file", "dir" with a file "in" */
-};
-
-/* A call that is on its way. */
-struct pending {
-	struct kiln *k;
-	struct kiln_op op;
-	uint64_t reply[64];
 };
 
 static struct fixture *begin_with(unsigned loops, const char *volume, int durability)
@@ -102,15 +96,12 @@ static int finish(void **state)
 
 /* --- calls ---------------------------------------------------------------------------------------- */
 
+/* start: the answer goes into p, wherever the call was prepared for. */
 static void start(struct pending *p, struct kiln *k)
 {
-	struct kiln_result none;
-
-	p->k = k;
-	p->op.reply = p->reply;
-	p->op.reply_cap = sizeof(p->reply);
-	assert_int_equal(kiln_submit(k, &p->op, NULL), 0);
-	assert_int_equal(kiln_collect(k, &none, 0, 1), 0); /* sends it */
+	p->op.reply = p->out.any;
+	p->op.reply_cap = sizeof(p->out.any);
+	pending_begin(p, k);
 }
 
 static void start_mkdir(struct pending *p, struct kiln *k, const char *name)
@@ -119,21 +110,6 @@ static void start_mkdir(struct pending *p, struct kiln *k, const char *name)
 
 	kiln_prep_mkdir(&p->op, KILN_ROOT, name, 0755, &out);
 	start(p, k);
-}
-
-static bool answered(struct pending *p)
-{
-	struct kiln_result r;
-
-	return kiln_collect(p->k, &r, 0, 1) > 0;
-}
-
-static int end(struct pending *p)
-{
-	struct kiln_result r;
-
-	assert_int_equal(kiln_collect(p->k, &r, 1, 1), 1);
-	return r.error;
 }
 
 /* settle: each loop has let go of the role before it looks for what has come next. */
@@ -158,7 +134,7 @@ static void hold(struct fixture *f, struct pending *p, const char *name)
 static void let_go(struct fixture *f, struct pending *p)
 {
 	plug_go_apply(f->e->plug);
-	assert_int_equal(end(p), 0);
+	assert_int_equal(pending_end(p), 0);
 }
 
 /* --- failures that are foreseen --------------------------------------------------------------------- */
@@ -182,7 +158,7 @@ static void sure_failures_do_not_wait(void **state)
 		assert_int_equal(kiln_unlink(f->b, KILN_ROOT, "none"), -ENOENT);
 		assert_int_equal(kiln_rmdir(f->b, f->dir, "none"), -ENOENT);
 	}
-	assert_false(answered(&p));
+	assert_false(pending_answered(&p));
 	let_go(f, &p);
 }
 
@@ -290,7 +266,7 @@ static void compare_call(struct fixture *f, unsigned i, int alone, bool read_onl
 		set_read_only(f, true);
 	start_call(f, &waits, &calls[i]);
 	let_go(f, &p);
-	err = end(&waits);
+	err = pending_end(&waits);
 	if (read_only)
 		set_read_only(f, false);
 	if (err != alone)
@@ -306,7 +282,7 @@ static int run_alone(struct fixture *f, unsigned i, bool read_only)
 	if (read_only)
 		set_read_only(f, true);
 	start_call(f, &p, &calls[i]);
-	err = end(&p);
+	err = pending_end(&p);
 	if (read_only)
 		set_read_only(f, false);
 	assert_true(err < 0);
@@ -442,7 +418,7 @@ static void what_is_sent_again_overtakes_the_first(void **state)
 	assert_int_equal(shutdown(kiln_fd(f->more[0]), SHUT_RDWR), 0);
 	assert_int_equal(kiln_lookup(f->more[0], KILN_ROOT, "none", &e), -ENOENT);
 	let_go(f, &p);
-	assert_int_equal(end(&append), 0);
+	assert_int_equal(pending_end(&append), 0);
 	settle(f);
 	assert_int_equal(kiln_getattr(f->a, f->file, &attr), 0);
 	assert_int_equal(attr.attr.size, 5);
@@ -478,7 +454,7 @@ static bool try_sharing(struct fixture *f, unsigned round)
 	}
 	let_go(f, &p);
 	for (unsigned i = 0; i < CLIENTS; i++)
-		assert_int_equal(end(&more[i]), 0);
+		assert_int_equal(pending_end(&more[i]), 0);
 	groups(f, &groups_now, &changes_now);
 	assert_int_equal(changes_now - changes_before, CLIENTS + 1);
 	return groups_now - groups_before < CLIENTS + 1;
@@ -517,7 +493,7 @@ static void writers_of_one_file_stay_on_their_loop(void **state)
 	}
 	let_go(f, &p);
 	for (unsigned i = 0; i < CLIENTS; i++)
-		assert_int_equal(end(&more[i]), 0);
+		assert_int_equal(pending_end(&more[i]), 0);
 	settle(f);
 	assert_int_equal(kiln_getattr(f->a, f->file, &attr), 0);
 	assert_int_equal(attr.attr.size, 5 * CLIENTS);
@@ -554,7 +530,7 @@ static void replies_of_one_connection_leave_together(void **state)
 		assert_int_equal(h.error, 0);
 		assert_int_equal(h.unique, 1000 + 2 * i);
 	}
-	assert_int_equal(end(&first), 0);
+	assert_int_equal(pending_end(&first), 0);
 }
 
 /* --- how long a change is held ---------------------------------------------------------------------------------- */
