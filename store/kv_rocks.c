@@ -1,4 +1,4 @@
-/* RocksDB behind the key-value seam: the only file that calls it.
+/* RocksDB behind the key-value seam; with kv_rocks_options.c the only file that calls it.
  *
  * An apply writes our own journal (store/journal.h: one write(2) into the page cache, so a killed
  * process loses nothing) and then the memtable, without RocksDB's journal; a sync is one
@@ -8,8 +8,9 @@
  * journal up to there are used again.
  *
  * RocksDB's C interface hands back malloc'd error strings and values; neither leaves this file.
- * Why each setting is as it is: the set_ functions below. */
+ * Why each setting is as it is: kv_rocks_options.c. */
 #include "store/kv_impl.h"
+#include "store/kv_rocks_options.h"
 
 #include "base/err.h"
 #include "base/log.h"
@@ -26,18 +27,12 @@
 
 enum { TIER_ALL, TIER_CACHE, TIERS };
 enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
-enum { LOG_HEADER = 5 };     /* RocksDB's HEADER_LEVEL, above FATAL_LEVEL */
 enum { WRITE_WAIT, WRITE_NOSTALL, WRITES };
 enum { FAMILIES = KV_SPACES + 1 };
 enum { GET_MANY_MAX = 256 };
 
-#define MIB (1024 * 1024ull)
-#define CACHE_DEFAULT (32 * MIB)
-#define BUFFER_DEFAULT (16 * MIB)
-#define BLOB_MIN 2048
-#define CUTOFF_USUAL "0.25"
-#define BLOB_FILE (16 * MIB)
-#define DELETIONS_MANY 1024
+#define CACHE_DEFAULT (32 << 20)
+#define BUFFER_DEFAULT (16 << 20)
 #define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
 
 /* The first is always "default"; NUMBER_KEY's family comes behind those of the layout. */
@@ -500,149 +495,6 @@ static void rocks_close(struct kv *kv)
 	free(r);
 }
 
-/* The cache is small and must hold few large things well: two shards, as a block larger than a
- * shard's share is read anew each time.  Index and filter blocks (about 1.5 bytes a key) stay in
- * memory beside it, so that whether a key exists is known without the disk; kept inside a 16 MiB
- * cache they pushed each other out from half a million files on, and a lookup took 300 us. */
-static rocksdb_cache_t *make_cache(uint64_t bytes)
-{
-	rocksdb_lru_cache_options_t *o = rocksdb_lru_cache_options_create();
-	rocksdb_cache_t *cache;
-
-	rocksdb_lru_cache_options_set_capacity(o, bytes);
-	rocksdb_lru_cache_options_set_num_shard_bits(o, 1);
-	cache = rocksdb_cache_create_lru_opts(o);
-	rocksdb_lru_cache_options_destroy(o);
-	return cache;
-}
-
-static void set_table_options(rocksdb_options_t *o, rocksdb_cache_t *cache)
-{
-	rocksdb_block_based_table_options_t *t = rocksdb_block_based_options_create();
-
-	rocksdb_block_based_options_set_block_cache(t, cache);
-	rocksdb_block_based_options_set_cache_index_and_filter_blocks(t, 0);
-	rocksdb_block_based_options_set_filter_policy(t, rocksdb_filterpolicy_create_bloom_full(10));
-	rocksdb_block_based_options_set_whole_key_filtering(t, 1);
-	rocksdb_block_based_options_set_format_version(t, 5);
-	rocksdb_block_based_options_set_data_block_index_type(
-		t, rocksdb_block_based_table_data_block_index_type_binary_search_and_hash);
-	rocksdb_options_set_block_based_table_factory(o, t);
-	rocksdb_block_based_options_destroy(t);
-}
-
-/* RocksDB's own journal stays empty.  All families are flushed together, at one batch: without a
- * journal below, that is what makes the files hold a prefix of the batches, always. */
-static void set_journal(rocksdb_options_t *o)
-{
-	rocksdb_options_set_atomic_flush(o, 1);
-	rocksdb_options_set_recycle_log_file_num(o, 0);
-}
-
-/* Small memtables keep the skip list shallow (16 MiB against 64: a fifth off every put); the
- * bloom filter in front of it answers for the names that are not there.  With `split` there is
- * one per space: together they are bounded.  Applies come one at a time (apply_lock), so the
- * machinery for many threads in one memtable is off. */
-static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
-{
-	rocksdb_options_set_write_buffer_size(o, bytes);
-	rocksdb_options_set_max_write_buffer_number(o, 4);
-	rocksdb_options_set_db_write_buffer_size(o, 3 * bytes);
-	rocksdb_options_set_memtable_whole_key_filtering(o, 1);
-	rocksdb_options_set_memtable_prefix_bloom_size_ratio(o, 0.02);
-	rocksdb_options_set_allow_concurrent_memtable_write(o, 0);
-	rocksdb_options_set_enable_write_thread_adaptive_yield(o, 0);
-}
-
-/* Large values (the bytes of small files) are written once, into files of their own.  A compaction
- * moves those that it comes across in the oldest quarter of these files (see steer_collection).
- * It reads them one by one in the order of their keys: without reading ahead 100 MiB that were not
- * in memory took two minutes. */
-static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
-{
-	rocksdb_options_set_enable_blob_files(o, 1);
-	rocksdb_options_set_min_blob_size(o, BLOB_MIN);
-	rocksdb_options_set_blob_file_size(o, BLOB_FILE);
-	rocksdb_options_set_blob_compression_type(o, rocksdb_lz4_compression);
-	rocksdb_options_set_enable_blob_gc(o, 1);
-	rocksdb_options_set_blob_gc_age_cutoff(o, atof(CUTOFF_USUAL));
-	rocksdb_options_set_blob_gc_force_threshold(o, 0.5);
-	rocksdb_options_set_blob_compaction_readahead_size(o, 2 * MIB);
-	rocksdb_options_set_blob_cache(o, cache);
-}
-
-/* What has been deleted takes its place until a compaction meets the deletion: a file of them is
- * compacted at once, and memory that holds so many is flushed (look_after). */
-static void set_deletions(rocksdb_options_t *o)
-{
-	rocksdb_options_add_compact_on_deletion_collector_factory(o, 2 * DELETIONS_MANY,
-								  DELETIONS_MANY);
-}
-
-/* Where the keys of blocks have a family of their own, the levels hold some 50 bytes for each 8 KiB
- * of a file.  With levels of the usual size one compaction would go over all there is, and move a
- * quarter of all bytes each time. */
-static void set_small_levels(rocksdb_options_t *o)
-{
-	rocksdb_options_set_max_bytes_for_level_base(o, MIB);
-	rocksdb_options_set_target_file_size_base(o, MIB / 4);
-}
-
-/* lz4: less than two thirds of the space for a microsecond when a block comes into the cache; but
- * not at level 0, which the flush writes and the next compaction takes away. */
-static void set_compression(rocksdb_options_t *o)
-{
-	static const int levels[] = { rocksdb_no_compression, rocksdb_lz4_compression };
-
-	rocksdb_options_set_compression_per_level(o, levels, 2);
-}
-
-/* One thread flushes and one compacts, the latter at the lowest priority: on two processors it
- * must not slow those who answer.  So that this does not end in stalls, many more level-0 files
- * are allowed than by default.  What they write goes to the disk as it is written: a sync of the
- * journal that comes upon one of theirs waited up to 190 ms for the whole file, now 10. */
-static void set_background(rocksdb_options_t *o)
-{
-	rocksdb_env_t *env = rocksdb_create_default_env();
-
-	rocksdb_env_lower_thread_pool_cpu_priority(env);
-	rocksdb_env_destroy(env); /* only the handle: the environment is the process's */
-	rocksdb_options_set_max_background_jobs(o, 2);
-	rocksdb_options_set_level0_file_num_compaction_trigger(o, 8);
-	rocksdb_options_set_level0_slowdown_writes_trigger(o, 40);
-	rocksdb_options_set_level0_stop_writes_trigger(o, 64);
-	rocksdb_options_set_level_compaction_dynamic_level_bytes(o, 1);
-	rocksdb_options_set_bytes_per_sync(o, MIB);
-	rocksdb_options_set_avoid_unnecessary_blocking_io(o, 1);
-}
-
-/* RocksDB's log of its own has its settings, written at each open, and nothing else: 7.8, where its
- * assertions are compiled in as in Debian's package, aborts at the second line that a full disk
- * does not take (EnvLogger::Logv).  What fails it also says in its errors, which we log. */
-static void set_log(rocksdb_options_t *o)
-{
-	rocksdb_options_set_info_log_level(o, LOG_HEADER);
-	rocksdb_options_set_keep_log_file_num(o, 2);
-}
-
-static rocksdb_options_t *set_options(const struct rocks *r, const struct kv_options *options)
-{
-	rocksdb_options_t *o = rocksdb_options_create();
-
-	rocksdb_options_set_create_if_missing(o, options->create);
-	rocksdb_options_set_create_missing_column_families(o, options->create);
-	rocksdb_options_set_stats_dump_period_sec(o, 0);
-	rocksdb_options_set_stats_persist_period_sec(o, 0);
-	set_log(o);
-	set_journal(o);
-	set_memtable(o, r->buffer_bytes);
-	set_background(o);
-	set_compression(o);
-	set_blobs(o, r->cache);
-	set_table_options(o, r->cache);
-	return o;
-}
-
 static void make_read_write_options(struct rocks *r)
 {
 	for (int i = 0; i < TIERS; i++) {
@@ -721,7 +573,7 @@ static void steer_collection(struct rocks *r)
 	bool collect = garbage > GARBAGE_BUFFERS * r->buffer_bytes &&
 		       garbage > figure(r, cf, "rocksdb.live-blob-file-size") / 2;
 
-	if (collect != r->collecting && set_cutoff(r, collect ? "1" : CUTOFF_USUAL))
+	if (collect != r->collecting && set_cutoff(r, collect ? "1" : ROCKS_CUTOFF_USUAL))
 		r->collecting = collect;
 }
 
@@ -732,7 +584,7 @@ static bool look_after(void *context)
 
 	steer_collection(r);
 	return figure(r, r->spaces[KV_REST], "rocksdb.num-deletes-active-mem-table") >=
-	       DELETIONS_MANY;
+	       ROCKS_DELETIONS_MANY;
 }
 
 static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
@@ -789,13 +641,12 @@ static int open_families(struct rocks *r, const char *path, const struct kv_opti
 {
 	bool split = strcmp(options->layout, "split") == 0;
 	const rocksdb_options_t *family_options[FAMILIES];
-	rocksdb_options_t *o = set_options(r, options), *rest = set_options(r, options);
+	rocksdb_options_t *o = rocks_options_new(options->create, r->buffer_bytes, r->cache);
+	rocksdb_options_t *rest = rocks_options_new(options->create, r->buffer_bytes, r->cache);
 	int count = split ? FAMILIES : 2;
 	char *error = NULL;
 
-	set_deletions(rest);
-	if (split)
-		set_small_levels(rest);
+	rocks_options_blocks(rest, split);
 	for (int i = 0; i < FAMILIES; i++)
 		family_options[i] = i == (split ? KV_REST : 0) ? rest : o;
 	r->db = rocksdb_open_column_families(o, path, count, split ? split_names : single_names,
@@ -841,7 +692,7 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 	lock_init(&r->apply_lock, LOCK_RANK_STORE, "kv apply");
 	r->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT;
 	make_read_write_options(r);
-	r->cache = make_cache(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
+	r->cache = rocks_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
 	err = open_families(r, path, options, why);
 	if (!err)
 		err = open_journal(r, path, options, why);
