@@ -6,9 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The oldest part of the blob files, which a compaction collects while little of them is garbage;
- * deletions in one table that are worth a compaction or a flush. */
-#define ROCKS_CUTOFF_USUAL "0.25"
+/* The oldest blob files, as far as a compaction moves what it meets of them; as RocksDB wants it. */
+enum rocks_cutoff { ROCKS_CUTOFF_NONE, ROCKS_CUTOFF_OLDEST, ROCKS_CUTOFF_ALL };
+const char *rocks_cutoff_text(enum rocks_cutoff cutoff);
+/* Deletions in one table that are worth a compaction or a flush. */
 #define ROCKS_DELETIONS_MANY 1024
 
 rocksdb_cache_t *rocks_cache_new(uint64_t bytes);
