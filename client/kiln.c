@@ -15,6 +15,7 @@
 #include "base/err.h"
 #include "base/hello.h"
 #include "base/log.h"
+#include "base/look.h"
 #include "client/opcode.h"
 #include "client/session.h"
 
@@ -83,6 +84,7 @@ struct kiln {
 	struct fuse_init_out init;
 	size_t max_io;
 	void *scratch;             /* SCRATCH_BYTES once a listing was asked for */
+	struct look look;
 	struct call *direct;       /* its reply is being received into its own buffer */
 	size_t direct_done;
 	size_t start, fill;        /* received[start..fill) */
@@ -359,6 +361,19 @@ static int receive(struct kiln *k, int flags)
 	return took;
 }
 
+static void wait_for_bytes(struct kiln *k)
+{
+	struct pollfd p = { .fd = k->fd, .events = POLLIN };
+	int n;
+
+	look_begin(&k->look);
+	while ((n = poll(&p, 1, 0)) == 0 && look_again(&k->look))
+		;
+	if (n == 0)
+		poll(&p, 1, -1);
+	look_end(&k->look);
+}
+
 /* One step that may wait: sends what is queued, else waits for bytes.  While the socket takes no
  * more it receives, for a server that waits for us to read must not be waited for. */
 static int advance(struct kiln *k)
@@ -367,8 +382,7 @@ static int advance(struct kiln *k)
 	int err;
 
 	if (!k->queue.first) {
-		p.events = POLLIN;
-		poll(&p, 1, -1);
+		wait_for_bytes(k);
 		return receive(k, MSG_DONTWAIT);
 	}
 	err = send_some(k);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/look.h"
 #include "server/schedule.h"
 #include "server/server.h"
 
@@ -23,6 +24,7 @@ struct loop {
 	int epoll_fd, wake_fd;
 	void (*tick)(struct server *server); /* atomic: the loop runs when it is set */
 	uint64_t next_tick_ns;
+	struct look look;            /* loop thread */
 	struct epoll_event *batch;   /* loop thread: fetched events that have not been looked at */
 	int batch_len;
 	struct lock lock;            /* LOOP */
@@ -91,6 +93,19 @@ static void run_event(struct loop *l, const struct epoll_event *event)
 		drain_wakeups(l);
 }
 
+static int wait_for_events(struct loop *l, struct epoll_event *events)
+{
+	int timeout = tick_timeout(l), n;
+
+	look_begin(&l->look);
+	while ((n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, 0)) == 0 && look_again(&l->look))
+		;
+	if (n == 0)
+		n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, timeout);
+	look_end(&l->look);
+	return n;
+}
+
 static void *loop_main(void *arg)
 {
 	struct loop *l = arg;
@@ -99,7 +114,7 @@ static void *loop_main(void *arg)
 	pthread_setname_np(pthread_self(), "loop");
 	worker_enter(&l->worker);
 	while (!stopping(l)) {
-		int n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, tick_timeout(l));
+		int n = wait_for_events(l, events);
 
 		for (int i = 0; i < n; i++) {
 			l->batch = events + i + 1;

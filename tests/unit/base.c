@@ -4,6 +4,7 @@
 #include "base/hist.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/look.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -165,12 +166,62 @@ static void unknown_debug_bits_are_refused(void **state)
 	log_bits = before;
 }
 
+/* How many of the waits, `short_ones` and a long one in turn, are foreseen, once learnt. */
+static unsigned foreseen(unsigned short_ones)
+{
+	enum { LEARN = 40, ROUNDS = 10 };
+	struct look l = { 0 };
+	unsigned right = 0;
+
+	for (unsigned round = 0; round < LEARN + ROUNDS; round++)
+		for (unsigned i = 0; i <= short_ones; i++) {
+			bool was_short = i < short_ones;
+
+			if (round >= LEARN)
+				right += look_expects(&l) == was_short;
+			look_learn(&l, was_short);
+		}
+	return right / ROUNDS;
+}
+
+static void which_waits_are_short_is_learnt(void **state)
+{
+	for (unsigned n = 0; n <= LOOK_PAST; n++)
+		assert_int_equal(foreseen(n), n + 1);
+}
+
+static void a_wait_that_was_never_short_is_slept_through(void **state)
+{
+	struct look l = { 0 };
+
+	look_begin(&l);
+	assert_false(look_again(&l));
+	look_end(&l);
+}
+
+static void looking_ends(void **state)
+{
+	struct look l = { 0 };
+	uint64_t begun = clock_mono();
+
+	for (unsigned i = 0; i < 4 * LOOK_PAST; i++)
+		look_learn(&l, true);
+	look_begin(&l);
+	assert_true(look_again(&l));
+	while (look_again(&l))
+		assert_true(clock_mono() - begun < 10 * NS_PER_S);
+	look_end(&l);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_code_has_an_errno_and_a_sentence),
 		cmocka_unit_test(an_errno_survives_both_ways),
 		cmocka_unit_test(locks_exclude_and_signal),
+		cmocka_unit_test(which_waits_are_short_is_learnt),
+		cmocka_unit_test(a_wait_that_was_never_short_is_slept_through),
+		cmocka_unit_test(looking_ends),
 #ifndef NDEBUG
 		cmocka_unit_test(a_wrong_order_of_locks_aborts),
 #endif
