@@ -32,6 +32,7 @@ struct committer {
 	struct wait_list waiting;   /* [lock] */
 	struct wait_list lazy;      /* [lock] go along with the next round */
 	uint64_t dirty_since_ns;    /* [lock] first apply that no round covers; 0: none */
+	bool rests;                 /* [lock] the thread sleeps until it is woken: nothing is dirty */
 	bool stop;                  /* [lock] */
 	bool joined;                /* the thread has ended; owner's */
 	bool dirty;                 /* atomic: dirty_since_ns is set */
@@ -89,9 +90,13 @@ static void raise_to(uint64_t *number, uint64_t value)
 		;
 }
 
-/* sleep_until_due: false when it is time to end (nothing is left then). */
+/* sleep_until_due: false when it is time to end (nothing is left then).  With nothing dirty it first
+ * sleeps for an interval only: what is applied meanwhile is not due before that is over, so the
+ * first apply after each round need not wake it. */
 static bool sleep_until_due(struct committer *c)
 {
+	uint64_t doze = clock_mono() + c->interval_ns;
+
 	lock_assert_held(&c->lock);
 	for (;;) {
 		uint64_t due = c->dirty_since_ns + c->interval_ns;
@@ -100,10 +105,15 @@ static bool sleep_until_due(struct committer *c)
 			return true;
 		if (c->stop)
 			return false;
-		if (c->dirty_since_ns)
+		if (c->dirty_since_ns) {
 			cond_wait_until(&c->wake, &c->lock, due);
-		else
+		} else if (clock_mono() < doze) {
+			cond_wait_until(&c->wake, &c->lock, doze);
+		} else {
+			c->rests = true;
 			cond_wait(&c->wake, &c->lock);
+			c->rests = false;
+		}
 	}
 }
 
@@ -481,33 +491,40 @@ void commit_stop(struct committer *c)
 /* The flag keeps the lock out of the way of all but the first apply after a round. */
 void commit_applied(struct committer *c, uint64_t seq)
 {
+	bool wake = false;
+
 	raise_to(&c->applied, seq);
 	if (__atomic_exchange_n(&c->dirty, true, __ATOMIC_SEQ_CST))
 		return;
-	lock_guard(&c->lock);
+	lock_take(&c->lock);
 	if (!c->dirty_since_ns) {
 		c->dirty_since_ns = clock_mono();
-		cond_signal(&c->wake);
+		wake = c->rests;
 	}
+	lock_give(&c->lock);
+	if (wake)
+		cond_signal(&c->wake);
 }
 
-/* join: wakes the committer if it sleeps for want of waiters, or if w is the last of those it
- * gathers. */
-static void join(struct committer *c, struct commit_wait *w)
+/* join: says whether the committer is to be woken, as it sleeps for want of waiters, or as w is the
+ * last of those it gathers.  (With the lock given back: it would run into it.) */
+static bool join(struct committer *c, struct commit_wait *w)
 {
+	bool wake;
+
 	lock_assert_held(&c->lock);
 	gather_join(&c->gathering, w->writer);
-	if (!c->waiting.first || (c->gathers && c->gathering.here >= c->gathering.lately))
-		cond_signal(&c->wake);
+	wake = !c->waiting.first || (c->gathers && c->gathering.here >= c->gathering.lately);
 	list_add(&c->waiting, w);
 	c->stats.waits++;
+	return wake;
 }
 
 /* Asked a second time under the lock: a round may have ended in between, and the next would
  * come only when somebody else needs it. */
 void commit_wait(struct committer *c, struct commit_wait *w)
 {
-	bool done;
+	bool done, wake = false;
 	int err;
 
 	if (settled(c, w, &err)) {
@@ -519,8 +536,10 @@ void commit_wait(struct committer *c, struct commit_wait *w)
 	if (!done && w->lazy)
 		list_add(&c->lazy, w);
 	else if (!done)
-		join(c, w);
+		wake = join(c, w);
 	lock_give(&c->lock);
+	if (wake)
+		cond_signal(&c->wake);
 	if (done)
 		w->done(w, err);
 }

@@ -107,6 +107,8 @@ byte asleep;                /* the thread is in a cond_wait: which */
 #define S_WAIT 1            /* cond_wait */
 #define S_DUE 2             /* cond_wait_until the commit_interval is over */
 #define S_GATHER 3          /* cond_wait_until the adaptive wait is over */
+#define S_DOZE 4            /* cond_wait_until nothing applied meanwhile can be due: always over in time */
+byte waking;                /* who has given the lock back and is about to signal */
 byte waiting, lazy;         /* [lock] the lists */
 bool dirty_since;           /* [lock] */
 bool stop;                  /* [lock] */
@@ -166,11 +168,12 @@ byte finished;              /* processes that have nothing more to ask for */
 inline rested()
 {
 	if
-	:: asleep == S_GATHER ->
+	:: waking -> skip /* looked at again when that has happened */
+	:: !waking && asleep == S_GATHER ->
 		assert(!stop && !GATHERED)
-	:: asleep == S_WAIT || asleep == S_DUE ->
+	:: !waking && (asleep == S_WAIT || asleep == S_DUE || asleep == S_DOZE) ->
 		assert(!waiting && !stop);
-		assert(asleep == S_DUE || !dirty_since);
+		assert(asleep != S_WAIT || !dirty_since);
 		assert(!(lazy & BIT(W_LAZY)) || !(IS_DURABLE(W_LAZY) || failed))
 	:: else
 	fi
@@ -189,6 +192,15 @@ inline lock_give()
 inline cond_signal()
 {
 	asleep = 0
+}
+
+/* After lock_give. */
+inline cond_signal_late(wake)
+{
+	if
+	:: atomic { wake -> cond_signal(); waking--; wake = false; rested() }
+	:: atomic { !wake }
+	fi
 }
 
 /* Gives the lock back, sleeps, has it again; `comes`: whether the time may be over first. */
@@ -296,11 +308,19 @@ inline commit_applied(number)
 		atomic {
 			!lock;
 			if
-			:: !dirty_since -> dirty_since = true; cond_signal()
+			:: !dirty_since ->
+				dirty_since = true;
+				if
+#ifndef M_DIRTY_NEVER_WAKES
+				:: asleep == S_WAIT -> wake = true; waking++
+#endif
+				:: else
+				fi
 			:: else
 			fi;
 			rested()
-		}
+		};
+		cond_signal_late(wake)
 	fi
 }
 
@@ -345,12 +365,12 @@ inline commit_wait(w, is_lazy)
 				fi;
 				if
 #ifdef M_SIGNAL_IF_NOT_EMPTY
-				:: waiting -> cond_signal()
+				:: waiting -> wake = true; waking++
 #else
-				:: !waiting -> cond_signal()
+				:: !waiting -> wake = true; waking++
 #endif
 #ifndef M_SIGNAL_IF_EMPTY_ONLY
-				:: waiting && gathers && DISTINCT(here) >= LATELY -> cond_signal()
+				:: waiting && gathers && DISTINCT(here) >= LATELY -> wake = true; waking++
 #endif
 				:: else
 				fi;
@@ -359,6 +379,7 @@ inline commit_wait(w, is_lazy)
 			lock = false;
 			rested()
 		};
+		cond_signal_late(wake);
 		if
 		:: atomic { is -> done(w, err) }
 		:: atomic { else }
@@ -631,16 +652,18 @@ inline one_round()
 proctype committer()
 {
 	byte list, late, err, number, through, view, flushing;
-	bool over;
+	bool over, dozed;
 
 	lock_take();
 	do
-	:: atomic { waiting || (dirty_since && (stop || over || INTERVAL)) -> over = false };
+	:: atomic { waiting || (dirty_since && (stop || over || INTERVAL)) -> over = false; dozed = false };
 		one_round()
 	:: atomic { !waiting && stop && !dirty_since -> break }
 	:: atomic { !waiting && !stop && dirty_since && !over };
 		cond_wait_until(S_DUE, INTERVAL, over)
-	:: atomic { !waiting && !stop && !dirty_since };
+	:: atomic { !waiting && !stop && !dirty_since && !dozed };
+		cond_wait_until(S_DOZE, true, dozed)
+	:: atomic { !waiting && !stop && !dirty_since && dozed };
 		cond_wait_until(S_WAIT, false, over)
 	od;
 	atomic { lock = false; joined = true }
@@ -752,7 +775,7 @@ inline group_close()
 proctype op_writer(byte me)
 {
 	byte position, number, least, err, view, turns;
-	bool is, wants;
+	bool is, wake, wants;
 
 end_closed:
 	loaded;
@@ -780,7 +803,7 @@ end_closed:
 proctype fsync_writer()
 {
 	byte number, err;
-	bool is;
+	bool is, wake;
 
 	kv_apply(0, f_position, number);
 	if
@@ -837,7 +860,7 @@ end_closed:
 proctype durable_reads()
 {
 	byte err, before;
-	bool is;
+	bool is, wake;
 
 	atomic { before = v_at[journal]; wanted = true };
 	seq[W_LOAD] = 0; /* sleep_view */
