@@ -11,8 +11,12 @@
  *
  * Which waits will be short is told as a processor tells which branches will be taken: by what
  * followed the last times that the waits before had been as they have been now.  So a client's wait
- * for a sync, each time after three quick answers, is slept through.  Between looks the processor
- * goes to whoever else wants it.  Belongs to one thread; begins zeroed. */
+ * for a sync, each time after three quick answers, is slept through.
+ *
+ * Where more threads want a processor than there are, nobody looks, as it would be at the others'
+ * cost: sched_yield(2) goes between two looks, but since Linux 6.18 who yields pays for it with the
+ * rest of a time slice (15 clients on two processors: the p99 of a lookup 1.1 ms instead of 0.4).
+ * Belongs to one thread; begins zeroed. */
 #ifndef BASE_LOOK_H
 #define BASE_LOOK_H
 
@@ -23,6 +27,8 @@ enum { LOOK_PAST = 6 };
 
 struct look {
 	uint64_t begun_ns, now_ns;
+	uint64_t census_ns;               /* when to count the runnable threads again */
+	bool crowded;                     /* there were too many */
 	unsigned past;                    /* the last LOOK_PAST waits, a bit each: it was short */
 	uint8_t trust[1u << LOOK_PAST];   /* by past: 0..3, from 2 on it will be short */
 };

@@ -199,6 +199,18 @@ static void a_wait_that_was_never_short_is_slept_through(void **state)
 	look_end(&l);
 }
 
+static void nobody_looks_in_a_crowd(void **state)
+{
+	struct look l = { 0 };
+
+	for (unsigned i = 0; i < 4 * LOOK_PAST; i++)
+		look_learn(&l, true);
+	look_begin(&l);
+	l.crowded = true;
+	assert_false(look_again(&l));
+	look_end(&l);
+}
+
 static void looking_ends(void **state)
 {
 	struct look l = { 0 };
@@ -207,6 +219,7 @@ static void looking_ends(void **state)
 	for (unsigned i = 0; i < 4 * LOOK_PAST; i++)
 		look_learn(&l, true);
 	look_begin(&l);
+	l.crowded = false; /* whatever else runs */
 	assert_true(look_again(&l));
 	while (look_again(&l))
 		assert_true(clock_mono() - begun < 10 * NS_PER_S);
@@ -221,6 +234,7 @@ int main(void)
 		cmocka_unit_test(locks_exclude_and_signal),
 		cmocka_unit_test(which_waits_are_short_is_learnt),
 		cmocka_unit_test(a_wait_that_was_never_short_is_slept_through),
+		cmocka_unit_test(nobody_looks_in_a_crowd),
 		cmocka_unit_test(looking_ends),
 #ifndef NDEBUG
 		cmocka_unit_test(a_wrong_order_of_locks_aborts),
