@@ -33,6 +33,7 @@ enum {
 	NAMES_MAX = 1 << 24, /* 128 MiB of address space; only touched pages are used */
 	BATCH_MAX = 32,
 	DIR_BIT = 1,         /* node ids of directories are odd, the root's is 1 */
+	NAME_DIR = 4,        /* in a hash that is kept: the name is a directory's */
 };
 
 enum peer_kind { PEER_LISTEN, PEER_HELLO, PEER_COMPANION, PEER_FUSE, PEER_STREAM };
@@ -53,30 +54,38 @@ static int epoll_fd;
 
 static uint64_t name_hash(uint64_t dir, const char *name)
 {
-	return XXH3_64bits_withSeed(name, strlen(name), dir) | 2;
+	return (XXH3_64bits_withSeed(name, strlen(name), dir) | 2) & ~(uint64_t)NAME_DIR;
 }
 
 static uint64_t *name_find(uint64_t hash)
 {
 	uint64_t i = hash >> 8;
 
-	while (names[i % NAMES_MAX] != 0 && names[i % NAMES_MAX] != hash)
+	while (names[i % NAMES_MAX] != 0 && (names[i % NAMES_MAX] & ~(uint64_t)NAME_DIR) != hash)
 		i++;
 	return &names[i % NAMES_MAX];
 }
 
 static bool name_known(uint64_t hash)
 {
-	return *name_find(hash) == hash;
+	return *name_find(hash) != 0;
 }
 
-static void name_set(uint64_t hash, bool there)
+static bool name_is_dir(uint64_t hash)
+{
+	return *name_find(hash) & NAME_DIR;
+}
+
+static void name_add(uint64_t hash, bool dir)
+{
+	*name_find(hash) = hash | (dir ? NAME_DIR : 0);
+}
+
+static void name_drop(uint64_t hash)
 {
 	uint64_t *slot = name_find(hash);
 
-	if (there)
-		*slot = hash;
-	else if (*slot == hash)
+	if (*slot)
 		*slot = 1;
 }
 
@@ -190,8 +199,9 @@ static void do_entry(struct peer *p, const struct fuse_in_header *in, const char
 		reply(p, in->unique, -EEXIST, NULL, 0);
 		return;
 	}
-	name_set(hash, true);
-	fill_entry(&e, node_of(hash, make ? dir : name[0] == 'd'));
+	if (make)
+		name_add(hash, dir);
+	fill_entry(&e, node_of(hash, name_is_dir(hash)));
 	reply(p, in->unique, 0, &e, sizeof e);
 }
 
@@ -203,7 +213,7 @@ static void do_create(struct peer *p, const struct fuse_in_header *in, const cha
 		struct fuse_open_out open;
 	} out = { 0 };
 
-	name_set(hash, true);
+	name_add(hash, false);
 	fill_entry(&out.entry, node_of(hash, false));
 	reply(p, in->unique, 0, &out, sizeof out);
 }
@@ -213,15 +223,18 @@ static void do_remove(struct peer *p, const struct fuse_in_header *in, const cha
 	uint64_t hash = name_hash(in->nodeid, name);
 	int error = name_known(hash) ? 0 : -ENOENT;
 
-	name_set(hash, false);
+	name_drop(hash);
 	reply(p, in->unique, error, NULL, 0);
 }
 
 static void do_rename(struct peer *p, const struct fuse_in_header *in, uint64_t to_dir,
 		      const char *from)
 {
-	name_set(name_hash(in->nodeid, from), false);
-	name_set(name_hash(to_dir, from + strlen(from) + 1), true);
+	uint64_t hash = name_hash(in->nodeid, from);
+	bool dir = name_is_dir(hash);
+
+	name_drop(hash);
+	name_add(name_hash(to_dir, from + strlen(from) + 1), dir);
 	reply(p, in->unique, 0, NULL, 0);
 }
 

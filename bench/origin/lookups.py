@@ -17,6 +17,7 @@ MIXED = f"suite s\ntest mixed\n{LOOK}{CHANGE}{FAIL}"
 # a test of one role names its series by shape alone, so alone means: with the failing ones too
 QUIET = f"suite s\ntest quiet\n{LOOK}{FAIL}"
 BUSY = f"suite s\ntest busy\n{CHANGE}{FAIL}"
+NULL = "suite s\ntest null dirs=1 threads=15 shape=lookup_missing\n"
 SHAPES = ["mknod", "create_exist", "lookup", "lookup_missing", "unlink", "unlink_missing"]
 NAMES = {"mknod": "CREATE_SUC", "create_exist": "CREATE_ERR", "lookup": "LOOKUP_SUC", "lookup_missing": "LOOKUP_ERR",
          "unlink": "DELETE_SUC", "unlink_missing": "DELETE_ERR"}
@@ -30,6 +31,12 @@ def run_one(disk, profile, seconds, *options):
     with Server(disk, *options) as s:
         target = s.volume("v", "op")
         return {k.split(".")[-1]: v for k, v in bench(profile, [target], seconds, s, 15).items()}
+
+
+def worst_of_nothing(disk, seconds):
+    """What the machine does to 15 clients of a server that does nothing (bench/null.c)."""
+    with Server(disk, null=True) as s:
+        return bench(NULL, [f"kiln://{s.socket}/v"], seconds, None, 15)["null"]["latency_ns"]["max"]
 
 
 def ms(ns):
@@ -51,7 +58,8 @@ def rate(series, *shapes):
 
 def compare(disk, kind, rounds, seconds, folder):
     runs = [{"mixed": run_one(disk, MIXED, seconds), "quiet": run_one(disk, QUIET, seconds),
-             "busy": run_one(disk, BUSY, seconds), "queue": run_one(disk, MIXED, seconds, "--one-queue")}
+             "busy": run_one(disk, BUSY, seconds), "queue": run_one(disk, MIXED, seconds, "--one-queue"),
+             "null": worst_of_nothing(disk, seconds)}
             for _ in range(rounds)]
     head = ["operation", "min ms", "max ms", "average ms", "median ms", "p99 ms", "rate per client"]
     say(f"### {disk.name}\n\nkiln:\n\n" + table(head, rows_of(runs[0]["mixed"])))
@@ -73,6 +81,7 @@ def compare(disk, kind, rounds, seconds, folder):
         ["p99 of lookups beside changes / without",
          f"{mid(lambda r: r['mixed']['lookup']['latency_ns']['p99'] / r['quiet']['lookup']['latency_ns']['p99']):.2f}",
          "<= 2"],
+        ["worst lookup of a server that does nothing, ms", ms(mid(lambda r: r["null"])), ""],
         ["worst lookup without changes, ms", ms(mid(lambda r: max(r['quiet'][s]['latency_ns']['max'] for s in looks))), ""],
         ["worst lookup, ms", ms(mid(lambda r: max(r['mixed'][s]['latency_ns']['max'] for s in looks))),
          f"< {ms(max(sync, 10 * mid(lambda r: r['mixed']['lookup']['latency_ns']['p50'])))} (a commit, or ten medians)"],
