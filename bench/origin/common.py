@@ -153,6 +153,7 @@ class Server:
 
 def bench(profile, targets, budget, server=None, threads=4):
     """One kiln-bench run; {test or test.role: series} with its counters."""
+    os.sync()  # nobody pays for the dirty pages of who ran before
     with tempfile.TemporaryDirectory() as d:
         text, out = os.path.join(d, "p.profile"), os.path.join(d, "o.json")
         open(text, "w").write(profile)
