@@ -63,7 +63,8 @@ void look_learn(struct look *l, bool was_short)
 
 void look_begin(struct look *l)
 {
-	l->begun_ns = l->now_ns = clock_mono();
+	l->looks = 0;
+	l->begun_ns = clock_mono();
 	if (l->begun_ns < l->census_ns || !look_expects(l))
 		return;
 	l->census_ns = l->begun_ns + CENSUS_NS;
@@ -72,10 +73,11 @@ void look_begin(struct look *l)
 
 bool look_again(struct look *l)
 {
-	if (!look_expects(l) || l->crowded || l->now_ns - l->begun_ns >= SHORT_NS)
+	if (l->looks++ == 0)
+		return look_expects(l) && !l->crowded;
+	if (clock_mono() - l->begun_ns >= SHORT_NS)
 		return false;
 	sched_yield();
-	l->now_ns = clock_mono();
 	return true;
 }
 

@@ -4,7 +4,7 @@
  *
  *	look_begin(&l);
  *	while (nothing is there && look_again(&l))
- *		;
+ *		look;
  *	if (nothing is there)
  *		sleep until there is;
  *	look_end(&l);
@@ -26,7 +26,8 @@
 enum { LOOK_PAST = 6 };
 
 struct look {
-	uint64_t begun_ns, now_ns;
+	uint64_t begun_ns;
+	unsigned looks;                   /* in this wait */
 	uint64_t census_ns;               /* when to count the runnable threads again */
 	bool crowded;                     /* there were too many */
 	unsigned past;                    /* the last LOOK_PAST waits, a bit each: it was short */
@@ -34,7 +35,7 @@ struct look {
 };
 
 void look_begin(struct look *l);
-/* look_again: after a look that found nothing; false: time to sleep. */
+/* look_again: before a look, the first too; false: time to sleep. */
 bool look_again(struct look *l);
 void look_end(struct look *l);
 

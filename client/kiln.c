@@ -364,11 +364,11 @@ static int receive(struct kiln *k, int flags)
 static void wait_for_bytes(struct kiln *k)
 {
 	struct pollfd p = { .fd = k->fd, .events = POLLIN };
-	int n;
+	int n = 0;
 
 	look_begin(&k->look);
-	while ((n = poll(&p, 1, 0)) == 0 && look_again(&k->look))
-		;
+	while (n == 0 && look_again(&k->look))
+		n = poll(&p, 1, 0);
 	if (n == 0)
 		poll(&p, 1, -1);
 	look_end(&k->look);

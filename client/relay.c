@@ -309,11 +309,11 @@ static void step_away(struct relay *r)
  * sleeping: a lookup in 47 microseconds instead of 80, a create in 190 instead of 315. */
 static int wait_for_traffic(struct relay *r, struct pollfd *p)
 {
-	int n;
+	int n = 0;
 
 	look_begin(&r->look);
-	while ((n = poll(p, 2, 0)) == 0 && look_again(&r->look))
-		;
+	while (n == 0 && look_again(&r->look))
+		n = poll(p, 2, 0);
 	if (n == 0)
 		n = poll(p, 2, -1);
 	look_end(&r->look);

@@ -61,14 +61,12 @@ static void drain_wakeups(struct loop *l)
 	loop_sweep(l);
 }
 
-static int tick_timeout(struct loop *l)
+static int tick_timeout(struct loop *l, uint64_t now)
 {
 	void (*tick)(struct server *server) = __atomic_load_n(&l->tick, __ATOMIC_ACQUIRE);
-	uint64_t now;
 
 	if (!tick)
 		return -1;
-	now = clock_mono();
 	if (now >= l->next_tick_ns) {
 		l->next_tick_ns = now + TICK_MS * NS_PER_MS;
 		tick(l->worker.server);
@@ -95,11 +93,12 @@ static void run_event(struct loop *l, const struct epoll_event *event)
 
 static int wait_for_events(struct loop *l, struct epoll_event *events)
 {
-	int timeout = tick_timeout(l), n;
+	int timeout, n = 0;
 
 	look_begin(&l->look);
-	while ((n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, 0)) == 0 && look_again(&l->look))
-		;
+	timeout = tick_timeout(l, l->look.begun_ns);
+	while (n == 0 && look_again(&l->look))
+		n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, 0);
 	if (n == 0)
 		n = epoll_wait(l->epoll_fd, events, EVENTS_MAX, timeout);
 	look_end(&l->look);
