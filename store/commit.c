@@ -90,9 +90,9 @@ static void raise_to(uint64_t *number, uint64_t value)
 		;
 }
 
-/* sleep_until_due: false when it is time to end (nothing is left then).  With nothing dirty it first
- * sleeps for an interval only: what is applied meanwhile is not due before that is over, so the
- * first apply after each round need not wake it. */
+/* sleep_until_due: false when it is time to end (nothing is left then).  With nothing dirty it
+ * first sleeps for an interval only: what is applied meanwhile is not due before that is over, so
+ * the first apply after each round need not wake it. */
 static bool sleep_until_due(struct committer *c)
 {
 	uint64_t doze = clock_mono() + c->interval_ns;
@@ -362,7 +362,9 @@ static void take_waiting(struct committer *c, struct wait_list *list)
 	list_add(list, first);
 }
 
-/* one_round: begun and ended with the lock held, which is free in between. */
+/* one_round: begun and ended with the lock held, which is free in between.  `dirty` is exchanged,
+ * not stored, so that it is this round that sees what they applied who found the flag raised: they
+ * have gone on and raise it for no other. */
 static void one_round(struct committer *c)
 {
 	struct wait_list list, late;
@@ -378,7 +380,7 @@ static void one_round(struct committer *c)
 	list_join(&list, &c->lazy);
 	gather_close(&c->gathering);
 	c->dirty_since_ns = 0;
-	__atomic_store_n(&c->dirty, false, __ATOMIC_SEQ_CST);
+	(void)__atomic_exchange_n(&c->dirty, false, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&c->epoch, 1, __ATOMIC_ACQ_REL);
 	lock_give(&c->lock);
 
@@ -494,7 +496,7 @@ void commit_applied(struct committer *c, uint64_t seq)
 	bool wake = false;
 
 	raise_to(&c->applied, seq);
-	if (__atomic_exchange_n(&c->dirty, true, __ATOMIC_SEQ_CST))
+	if (__atomic_exchange_n(&c->dirty, true, __ATOMIC_ACQ_REL))
 		return;
 	lock_take(&c->lock);
 	if (!c->dirty_since_ns) {

@@ -59,7 +59,9 @@ int commit_start(struct kv *kv, struct data *data, const struct commit_options *
 /* commit_quiesce: commits what is there, calls every waiter back, ends the thread; a later wait
  * is answered at once: 0 if it is durable already, else -KILN_ESHUTDOWN. */
 void commit_quiesce(struct committer *c);
-/* commit_stop: commits what is there, calls every waiter back, ends the thread. */
+/* commit_stop: the same, and frees c.  Every thread that has called into c must have returned from
+ * it, not only been called back: commit_applied and commit_wait signal c after they have given its
+ * lock back. */
 void commit_stop(struct committer *c);
 
 /* commit_applied: the store has given out seq (any thread, after kv_apply). */

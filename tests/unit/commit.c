@@ -7,6 +7,7 @@
 #include "tests/fault.h"
 #include "tests/unit/tmpdir.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -320,6 +321,24 @@ static void what_nobody_waits_for_is_committed_too(void **state)
 	fault_kv_await_sync(f->kv, 1);
 }
 
+/* By then the thread sleeps until it is woken, and nobody waits who would. */
+static void what_is_applied_after_a_rest_is_committed_too(void **state)
+{
+	struct fixture *f = *state;
+	struct commit_options commit = { .interval_ns = 1 };
+	uint64_t end = clock_mono() + 30 * NS_PER_S, seq;
+
+	commit_stop(f->c);
+	assert_int_equal(commit_start(f->kv, f->data, &commit, &f->c), 0);
+	for (int i = 0; i < 1000; i++) {
+		seq = apply(f);
+		while (commit_durable(f->c) < seq) {
+			assert_true(clock_mono() < end);
+			sched_yield();
+		}
+	}
+}
+
 static void stopping_commits_and_calls_back(void **state)
 {
 	struct fixture *f = *state;
@@ -425,6 +444,7 @@ int main(void)
 		TEST(data_files_are_synced_first),
 		TEST(a_failed_data_sync_breaks_the_store),
 		TEST(what_nobody_waits_for_is_committed_too),
+		TEST(what_is_applied_after_a_rest_is_committed_too),
 		TEST(stopping_commits_and_calls_back),
 		TEST(an_epoch_ends_when_a_round_begins),
 		TEST(many_threads_apply_and_wait),
