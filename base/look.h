@@ -27,13 +27,14 @@ enum { LOOK_PAST = 6 };
 
 struct look {
 	uint64_t begun_ns;
-	unsigned looks;                   /* in this wait */
-	uint64_t census_ns;               /* when to count the runnable threads again */
-	bool crowded;                     /* there were too many */
-	unsigned past;                    /* the last LOOK_PAST waits, a bit each: it was short */
-	uint8_t trust[1u << LOOK_PAST];   /* by past: 0..3, from 2 on it will be short */
+	unsigned looks;                 /* in this wait */
+	uint64_t census_ns;             /* when to count the runnable threads again */
+	bool crowded;                   /* there were too many */
+	unsigned past;                  /* the last LOOK_PAST waits, a bit each: it was short */
+	uint8_t trust[1u << LOOK_PAST]; /* by past: 0..3, from 2 on it will be short */
 };
 
+/* look_begin: where it will be looked, counts the runnable threads now and then (it reads a file). */
 void look_begin(struct look *l);
 /* look_again: before a look, the first too; false: time to sleep. */
 bool look_again(struct look *l);

@@ -7,6 +7,7 @@
 #include "base/look.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -211,6 +212,41 @@ static void nobody_looks_in_a_crowd(void **state)
 	look_end(&l);
 }
 
+static bool crowd_ends; /* atomic */
+
+static void *want_a_processor(void *none)
+{
+	while (!__atomic_load_n(&crowd_ends, __ATOMIC_RELAXED))
+		;
+	return none;
+}
+
+/* One thread more than there are processors, and this one.  Counted again and again, as they may
+ * not have begun yet. */
+static void who_wants_to_run_is_counted(void **state)
+{
+	enum { PROCESSORS_MAX = 64 };
+	long count = sysconf(_SC_NPROCESSORS_ONLN) + 1;
+	uint64_t end = clock_mono() + 10 * NS_PER_S;
+	pthread_t threads[PROCESSORS_MAX + 1];
+	struct look l = { 0 };
+
+	if (count > PROCESSORS_MAX)
+		skip();
+	for (unsigned i = 0; i < 4 * LOOK_PAST; i++)
+		look_learn(&l, true);
+	for (long i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, want_a_processor, NULL), 0);
+	while (!l.crowded && clock_mono() < end) {
+		look_begin(&l);
+		sched_yield();
+	}
+	__atomic_store_n(&crowd_ends, true, __ATOMIC_RELAXED);
+	for (long i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+	assert_true(l.crowded);
+}
+
 static void looking_ends(void **state)
 {
 	struct look l = { 0 };
@@ -235,6 +271,7 @@ int main(void)
 		cmocka_unit_test(which_waits_are_short_is_learnt),
 		cmocka_unit_test(a_wait_that_was_never_short_is_slept_through),
 		cmocka_unit_test(nobody_looks_in_a_crowd),
+		cmocka_unit_test(who_wants_to_run_is_counted),
 		cmocka_unit_test(looking_ends),
 #ifndef NDEBUG
 		cmocka_unit_test(a_wrong_order_of_locks_aborts),
