@@ -4,8 +4,8 @@
  * One thread, one epoll descriptor, a message read, a reply written.
  *
  * So that a benchmark's creates, lookups and deletes succeed and fail as they should, it knows
- * which names there are: a hash of (directory, name) each, nothing else.  Every inode is an
- * empty file or, below "dir*" names and the root, a directory; reads are zeros, writes vanish.
+ * which names there are, and which are directories: a hash of (directory, name) each, nothing
+ * else.  Every other inode is an empty file; reads are zeros, writes vanish.
  *
  *   kiln-null SOCKET        then: KILN_SERVER=unix:SOCKET kiln mount any DIR */
 #include "base/clock.h"

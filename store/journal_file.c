@@ -15,8 +15,9 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-/* FILL_BYTES: the page cache keeps what one call wrote as one folio, where the file system can, and
- * each later write into it goes over all of its blocks: with 1 MiB that was a tenth of an append. */
+/* FILL_BYTES: the page cache keeps what one call wrote as one folio, where the file system can,
+ * and each later write into it goes over all of its blocks: with 1 MiB that was a tenth of an
+ * append. */
 enum { FILL_BYTES = 16 << 10, NAME_BYTES = 16 };
 
 /* The first SEGMENT_HEAD bytes: one sector, which a disk writes whole or not at all. */

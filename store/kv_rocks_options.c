@@ -70,10 +70,10 @@ const char *rocks_cutoff_text(enum rocks_cutoff cutoff)
 	return text[cutoff];
 }
 
-/* Large values (the bytes of small files) are written once, into files of their own.  Where there is
- * garbage among them (see steer_collection in kv_rocks.c) a compaction moves those that it comes
- * across in the older of these files.  It reads them one by one in the order of their keys: without reading ahead 100 MiB
- * that were not in memory took two minutes. */
+/* Large values (the bytes of small files) are written once, into files of their own.  Where there
+ * is garbage among them (see steer_collection in kv_rocks.c) a compaction moves those that it comes
+ * across in the older of these files.  It reads them one by one in the order of their keys: without
+ * reading ahead 100 MiB that were not in memory took two minutes. */
 static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
 {
 	rocksdb_options_set_enable_blob_files(o, 1);

@@ -1,4 +1,5 @@
-/* RocksDB's settings, for kv_rocks.c alone.  What is returned is the caller's to destroy. */
+/* RocksDB's settings, for kv_rocks.c alone.  Objects that are returned are the caller's to
+ * destroy. */
 #ifndef STORE_KV_ROCKS_OPTIONS_H
 #define STORE_KV_ROCKS_OPTIONS_H
 
@@ -6,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The oldest blob files, as far as a compaction moves what it meets of them; as RocksDB wants it. */
+/* The blob files of which a compaction moves what it meets: none, the oldest quarter, all. */
 enum rocks_cutoff { ROCKS_CUTOFF_NONE, ROCKS_CUTOFF_OLDEST, ROCKS_CUTOFF_ALL };
+/* rocks_cutoff_text: as the value of RocksDB's option; static. */
 const char *rocks_cutoff_text(enum rocks_cutoff cutoff);
 /* Deletions in one table that are worth a compaction or a flush. */
 #define ROCKS_DELETIONS_MANY 1024
