@@ -24,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 enum { TIER_ALL, TIER_CACHE, TIERS };
 enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
@@ -33,6 +34,8 @@ enum { GET_MANY_MAX = 256 };
 
 #define CACHE_DEFAULT (32 << 20)
 #define BUFFER_DEFAULT (16 << 20)
+#define LITTLE_SHARE 8 /* an eighth of the blob files is little garbage */
+#define PLENTY 4       /* times what the blob files take: room enough on the disk */
 #define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
 
 /* The first is always "default"; NUMBER_KEY's family comes behind those of the layout. */
@@ -53,6 +56,7 @@ struct rocks {
 	rocksdb_writeoptions_t *write[WRITES];
 	rocksdb_compactoptions_t *flush_options;
 	struct journal *journal;
+	char *path; /* of the database, owned */
 	uint64_t buffer_bytes;
 	enum rocks_cutoff cutoff; /* the journal's keeper's */
 	bool complained;          /* the journal's keeper's */
@@ -493,6 +497,7 @@ static void rocks_close(struct kv *kv)
 	rocksdb_cache_destroy(r->cache);
 	lock_destroy(&r->apply_lock);
 	kv_fini(kv);
+	free(r->path);
 	free(r);
 }
 
@@ -565,20 +570,30 @@ static bool set_cutoff(struct rocks *r, enum rocks_cutoff cutoff)
 	return !r->complained;
 }
 
+static uint64_t free_bytes(const struct rocks *r)
+{
+	struct statvfs fs;
+
+	return statvfs(r->path, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
+}
+
 /* steer_collection: a compaction moves every large value that it meets in the blob files older than
- * the cutoff, garbage beside it or not.  Without garbage that is work for nothing: a fifth of the
- * processor time of a file created, written and synced.  And RocksDB forces files to be collected
- * only where all those that hang on the keys of one compaction are old enough, and one may hang on
- * all: so while half of what they hold is garbage they are all old enough. */
+ * the cutoff, garbage beside it or not.  Without garbage that is work for nothing, a fifth of the
+ * processor time of a file created, written and synced; but garbage takes room, so it is left only
+ * where there is plenty.  And RocksDB forces files to be collected only where all those that hang on
+ * the keys of one compaction are old enough, and one may hang on all: so while half of what they
+ * hold is garbage they are all old enough. */
 static void steer_collection(struct rocks *r)
 {
 	rocksdb_column_family_handle_t *cf = r->spaces[KV_REST];
 	uint64_t garbage = figure(r, cf, "rocksdb.live-blob-file-garbage-size");
-	uint64_t live = figure(r, cf, "rocksdb.live-blob-file-size");
-	enum rocks_cutoff cutoff = ROCKS_CUTOFF_NONE;
+	uint64_t size = figure(r, cf, "rocksdb.live-blob-file-size");
+	enum rocks_cutoff cutoff = ROCKS_CUTOFF_OLDEST;
 
-	if (garbage > GARBAGE_BUFFERS * r->buffer_bytes && garbage > live / 8)
-		cutoff = garbage > live / 2 ? ROCKS_CUTOFF_ALL : ROCKS_CUTOFF_OLDEST;
+	if (garbage > GARBAGE_BUFFERS * r->buffer_bytes && garbage > size / 2)
+		cutoff = ROCKS_CUTOFF_ALL;
+	else if (garbage <= size / LITTLE_SHARE && free_bytes(r) / PLENTY > size)
+		cutoff = ROCKS_CUTOFF_NONE;
 	if (cutoff != r->cutoff && set_cutoff(r, cutoff))
 		r->cutoff = cutoff;
 }
@@ -697,9 +712,11 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 	kv_init(&r->kv, &ops);
 	lock_init(&r->apply_lock, LOCK_RANK_STORE, "kv apply");
 	r->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT;
+	r->cutoff = ROCKS_CUTOFF_OLDEST;
 	make_read_write_options(r);
 	r->cache = rocks_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
-	err = open_families(r, path, options, why);
+	r->path = strdup(path);
+	err = r->path ? open_families(r, path, options, why) : -KILN_ENOMEM;
 	if (!err)
 		err = open_journal(r, path, options, why);
 	if (err)

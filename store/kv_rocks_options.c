@@ -81,7 +81,7 @@ static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
 	rocksdb_options_set_blob_file_size(o, BLOB_FILE);
 	rocksdb_options_set_blob_compression_type(o, rocksdb_lz4_compression);
 	rocksdb_options_set_enable_blob_gc(o, 1);
-	rocksdb_options_set_blob_gc_age_cutoff(o, atof(rocks_cutoff_text(ROCKS_CUTOFF_NONE)));
+	rocksdb_options_set_blob_gc_age_cutoff(o, atof(rocks_cutoff_text(ROCKS_CUTOFF_OLDEST)));
 	rocksdb_options_set_blob_gc_force_threshold(o, 0.5);
 	rocksdb_options_set_blob_compaction_readahead_size(o, 2 * MIB);
 	rocksdb_options_set_blob_cache(o, cache);

@@ -35,14 +35,16 @@ static void reopen_small(struct fixture *f, uint64_t buffer_bytes)
 	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
 }
 
-/* put_large: all of them, in files, nothing of them in memory. */
+/* put_large: all of them, in files, nothing of them in memory: the second opening replays the journal
+ * and writes its files.  (Memtables so small that RocksDB flushes in between are avoided: closed
+ * after that, 7.8 failed its own assertion on families' references in one of ten runs.) */
 static void put_large(struct fixture *f)
 {
 	struct kv_batch *b = kv_batch_new();
 	uint64_t value[LARGE / 8], seq;
 	char key[16];
 
-	reopen_small(f, 128 << 10);
+	reopen_small(f, 4 << 20);
 	for (unsigned i = 0; i < LARGE_COUNT; i++) {
 		large_key(i, key);
 		large_value(i, value);
