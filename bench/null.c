@@ -205,14 +205,19 @@ static void do_entry(struct peer *p, const struct fuse_in_header *in, const char
 	reply(p, in->unique, 0, &e, sizeof e);
 }
 
-static void do_create(struct peer *p, const struct fuse_in_header *in, const char *name)
+static void do_create(struct peer *p, const struct fuse_in_header *in,
+		      const struct fuse_create_in *arg)
 {
-	uint64_t hash = name_hash(in->nodeid, name);
+	uint64_t hash = name_hash(in->nodeid, (const char *)(arg + 1));
 	struct {
 		struct fuse_entry_out entry;
 		struct fuse_open_out open;
 	} out = { 0 };
 
+	if (arg->flags & O_EXCL && name_known(hash)) {
+		reply(p, in->unique, -EEXIST, NULL, 0);
+		return;
+	}
 	name_add(hash, false);
 	fill_entry(&out.entry, node_of(hash, false));
 	reply(p, in->unique, 0, &out, sizeof out);
@@ -280,7 +285,7 @@ static void answer(struct peer *p, const uint8_t *bytes)
 		do_entry(p, in, (const char *)arg + sizeof(struct fuse_mknod_in), true, false);
 		return;
 	case FUSE_CREATE:
-		do_create(p, in, (const char *)arg + sizeof(struct fuse_create_in));
+		do_create(p, in, arg);
 		return;
 	case FUSE_UNLINK:
 	case FUSE_RMDIR:
