@@ -25,18 +25,8 @@ static void large_value(unsigned i, uint64_t value[LARGE / 8])
 	}
 }
 
-/* reopen_small: with memtables of few bytes, so that a little makes many files. */
-static void reopen_small(struct fixture *f, uint64_t buffer_bytes)
-{
-	struct kv_options o = { .backend = f->backend, .layout = f->layout,
-				.buffer_bytes = buffer_bytes };
-
-	close_kv(f);
-	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
-}
-
-/* put_large: all of them, in files, nothing of them in memory: the second opening replays the journal
- * and writes its files.  (Memtables so small that RocksDB flushes in between are avoided: closed
+/* put_large: all of them, in files, nothing of them in memory: the next opening replays the journal
+ * and writes its files.  (Not by memtables of some KiB, which RocksDB flushes by itself: closed soon
  * after that, 7.8 failed its own assertion on families' references in one of ten runs.) */
 static void put_large(struct fixture *f)
 {
@@ -44,7 +34,6 @@ static void put_large(struct fixture *f)
 	uint64_t value[LARGE / 8], seq;
 	char key[16];
 
-	reopen_small(f, 4 << 20);
 	for (unsigned i = 0; i < LARGE_COUNT; i++) {
 		large_key(i, key);
 		large_value(i, value);
@@ -235,6 +224,16 @@ static void expect_blocks(struct kv *kv)
 	}
 }
 
+/* reopen_small: with small memtables, so that a little makes many files. */
+static void reopen_small(struct fixture *f)
+{
+	struct kv_options o = { .backend = f->backend, .layout = f->layout,
+				.buffer_bytes = 1 << 20 };
+
+	close_kv(f);
+	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+}
+
 /* Fifteen of sixteen blocks are deleted, spread over all, and nothing else happens: the space comes
  * back, all but three times what is left. */
 static void deleted_space_comes_back(void **state)
@@ -244,7 +243,7 @@ static void deleted_space_comes_back(void **state)
 	const uint64_t left = (uint64_t)BLOCKS / KEEP_EVERY * BLOCK;
 	uint64_t end = clock_mono() + 60 * NS_PER_S;
 
-	reopen_small(f, 1 << 20);
+	reopen_small(f);
 	fill_blocks(f->kv, b);
 	assert_true(size_of(f->kv) >= (uint64_t)BLOCKS * BLOCK);
 	for (unsigned i = 0; i < BLOCKS; i++)
