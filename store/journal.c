@@ -57,10 +57,8 @@ static int take_segment(struct journal *j, uint64_t bytes)
 		want(j, bytes);
 		return -KILN_EWOULDBLOCK;
 	}
-	if (j->current) {
-		j->current->last = j->accepted;
-		j->current->sealed = true;
-	}
+	if (j->current)
+		journal_seal(j, j->current);
 	segment_list_remove(&j->free, s);
 	segment_list_add(&j->used, s);
 	s->order = ++j->order;
@@ -155,66 +153,6 @@ int journal_await_room(struct journal *j, const struct journal_record *rec)
 	return find_free(j, rec->len) ? 0 : j->failed;
 }
 
-/* Syncing. */
-
-/* next_unsynced: the oldest segment above *order, and not above through, with bytes that no sync
- * covers, pinned. */
-static struct segment *next_unsynced(struct journal *j, uint64_t order, uint64_t through)
-{
-	lock_guard(&j->lock);
-	for (struct segment *s = j->used.first; s; s = s->next) {
-		if (s->synced || s->order <= order || s->order > through)
-			continue;
-		s->pinned = true;
-		return s;
-	}
-	return NULL;
-}
-
-/* sync_one: a segment that was sealed when its sync began has nothing left to sync after it. */
-static int sync_one(struct journal *j, struct segment *s, uint64_t *order)
-{
-	bool sealed;
-	int err;
-
-	lock_take(&j->lock);
-	sealed = s->sealed;
-	lock_give(&j->lock);
-	err = j->disk->sync(j->disk, s->fd);
-	lock_take(&j->lock);
-	*order = s->order;
-	s->pinned = false;
-	s->synced = sealed && !err;
-	lock_give(&j->lock);
-	return err;
-}
-
-static uint64_t latest_order(struct journal *j)
-{
-	lock_guard(&j->lock);
-	return j->order;
-}
-
-/* The number is read first: every batch up to it is in segments that are there by then.  Oldest
- * first, so that what a power cut in between leaves is a prefix. */
-int journal_sync(struct journal *j)
-{
-	uint64_t through = __atomic_load_n(&j->accepted, __ATOMIC_ACQUIRE);
-	uint64_t until = latest_order(j), order = 0;
-	struct segment *s;
-	int err = 0;
-
-	if (through == __atomic_load_n(&j->durable, __ATOMIC_RELAXED))
-		return 0;
-	while (!err && (s = next_unsynced(j, order, until)))
-		err = sync_one(j, s, &order);
-	if (err)
-		return err;
-	__atomic_store_n(&j->syncs, j->syncs + 1, __ATOMIC_RELAXED);
-	__atomic_store_n(&j->durable, through, __ATOMIC_RELEASE);
-	return 0;
-}
-
 /* Keeping. */
 
 /* reclaim: segments whose batches are all persisted are free.  Only from the oldest on, so that
@@ -267,6 +205,19 @@ static void flush(struct journal *j)
 	reclaim(j);
 }
 
+/* await_oldest: the oldest segment could be given back, but for a sync of it that is under way.
+ * Once that has ended nobody syncs it again.  Where it is the only room left, not to wait would be
+ * to fail. */
+static void await_oldest(struct journal *j)
+{
+	uint64_t persisted = j->owner.persisted(j->owner.context);
+	const struct segment *s;
+
+	lock_guard(&j->lock);
+	while ((s = j->used.first)->sealed && s->pinned && s->last <= persisted)
+		cond_wait(&j->synced, &j->lock);
+}
+
 /* ready_one: a segment is free, of a new file if need be; where there is no room for one, from
  * among those in use. */
 static void ready_one(struct journal *j)
@@ -276,6 +227,8 @@ static void ready_one(struct journal *j)
 
 	if (err) {
 		flush(j);
+		await_oldest(j);
+		reclaim(j);
 		if (!missing_bytes(j))
 			err = 0;
 	}
@@ -384,6 +337,28 @@ static int retire(struct journal *j)
 	return err;
 }
 
+/* start_threads: one that has begun although the other could not ends with journal_close. */
+static int start_threads(struct journal *j)
+{
+	j->has_syncer = !pthread_create(&j->syncer, NULL, journal_sync_early, j);
+	j->has_keeper = j->has_syncer && !pthread_create(&j->keeper, NULL, keep, j);
+	return j->has_keeper ? 0 : -KILN_ENOTHREAD;
+}
+
+/* stop_threads: a sync or flush that is under way ends first. */
+static void stop_threads(struct journal *j)
+{
+	lock_take(&j->lock);
+	j->stop = true;
+	cond_signal(&j->work);
+	cond_signal(&j->sealed);
+	lock_give(&j->lock);
+	if (j->has_keeper)
+		pthread_join(j->keeper, NULL);
+	if (j->has_syncer)
+		pthread_join(j->syncer, NULL);
+}
+
 int journal_begin(struct journal *j, uint64_t through, const struct journal_owner *owner,
 		  char **why)
 {
@@ -399,11 +374,9 @@ int journal_begin(struct journal *j, uint64_t through, const struct journal_owne
 	if (!err)
 		err = next_segment(j, 0);
 	if (!err)
-		err = pthread_create(&j->keeper, NULL, keep, j) ? -KILN_ENOTHREAD : 0;
-	if (err)
-		return why_set(why, err, "cannot begin the journal %s: %s", j->path, err_text(err));
-	j->begun = true;
-	return 0;
+		err = start_threads(j);
+	return err ? why_set(why, err, "cannot begin the journal %s: %s", j->path, err_text(err))
+		   : 0;
 }
 
 static void close_list(struct journal *j, struct segment_list *l)
@@ -420,19 +393,15 @@ void journal_close(struct journal *j)
 {
 	if (!j)
 		return;
-	if (j->begun) {
-		lock_take(&j->lock);
-		j->stop = true;
-		cond_signal(&j->work);
-		lock_give(&j->lock);
-		pthread_join(j->keeper, NULL);
-	}
+	stop_threads(j);
 	close_list(j, &j->used);
 	close_list(j, &j->free);
 	if (j->dir_fd >= 0)
 		j->disk->close(j->disk, j->dir_fd);
 	cond_destroy(&j->work);
 	cond_destroy(&j->room);
+	cond_destroy(&j->sealed);
+	cond_destroy(&j->synced);
 	lock_destroy(&j->lock);
 	free(j->page);
 	free(j->path);

@@ -10,8 +10,8 @@
  *
  * Threads: encode: any.  append, accept, undo: one at a time, under the owner's lock, which also
  * makes the journal's order that of the applies.  sync: one thread at a time.  await_room, stats:
- * any.  A thread of the journal's own (the keeper) makes segments ahead of need, asks for flushes
- * and gives segments back. */
+ * any.  Two threads of the journal's own: the keeper makes segments ahead of need, asks for
+ * flushes and gives segments back; the syncer begins to sync a segment as soon as it is full. */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
@@ -84,7 +84,8 @@ void journal_accept(struct journal *j);
 int journal_undo(struct journal *j);
 /* journal_await_room: until there is a segment for rec, or an error if there will be none. */
 int journal_await_room(struct journal *j, const struct journal_record *rec);
-/* journal_sync: everything accepted before the call is durable on return. */
+/* journal_sync: everything accepted before the call is durable on return.  Once a sync of any
+ * segment has failed, on whichever thread, this call and all later ones return its error. */
 int journal_sync(struct journal *j);
 
 void journal_stats(struct journal *j, struct journal_stats *out);

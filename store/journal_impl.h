@@ -25,7 +25,9 @@ struct segment {
 	uint64_t order;               /* rises with each use; 0: not in use */
 	uint64_t generation;          /* random, of this use: old bytes never pass for new ones */
 	uint64_t first, last;         /* numbers; last: once sealed */
-	bool sealed, synced, pinned;  /* synced: once sealed; pinned: being synced */
+	/* [lock].  sealed: nothing more is written to this use.  synced: sealed, and no sync is
+	 * needed any more.  pinned: a thread is syncing it, so it stays in use, and open. */
+	bool sealed, synced, pinned;
 };
 
 struct segment_list {
@@ -38,11 +40,12 @@ struct journal {
 	const struct disk *disk;
 	uint64_t segment_bytes;
 	int dir_fd;
-	bool begun;                   /* set before the keeper starts */
 	struct journal_owner owner;   /* set by journal_begin */
-	pthread_t keeper;
+	pthread_t keeper, syncer;
+	bool has_keeper, has_syncer;  /* the opener's and closer's: to be joined */
 	struct lock lock;             /* rank LEAF; never held over a call of disk or owner */
 	struct cond work, room;       /* work: for the keeper; room: a segment is ready */
+	struct cond sealed, synced;   /* sealed: for the syncer; synced: a sync has ended */
 	struct segment_list used;     /* [lock] oldest first; the last is written to */
 	struct segment_list free;     /* [lock] */
 	uint64_t wanted;              /* [lock] bytes of a record that found no segment */
@@ -50,15 +53,16 @@ struct journal {
 	unsigned next_name;           /* keeper, or the opener */
 	bool stop, nudged;            /* [lock] */
 	int failed;                   /* [lock] there will be no more segments, and why */
+	int sync_failed;              /* [lock] what the first sync that failed returned */
 	uint64_t switches;            /* [lock] */
 	/* The appender's, under the owner's lock. */
-	struct segment *current;
+	struct segment *current;      /* changed with [lock] as well, so [lock] is enough to read it */
 	uint64_t offset;              /* where the next record goes */
 	uint64_t touched;             /* pages below have been written in this use */
 	uint64_t pending;             /* bytes of the record that is neither accepted nor undone */
 	unsigned char *page;
 	uint64_t accepted;            /* atomic; highest number accepted; written by the appender */
-	uint64_t durable;             /* atomic; highest number synced; written by journal_sync */
+	uint64_t durable;             /* atomic; highest number synced; written with [lock] */
 	uint64_t bytes, undone;       /* atomic; written by the appender */
 	uint64_t syncs;               /* atomic; written by journal_sync */
 	uint64_t replayed;            /* set before journal_begin */
@@ -91,6 +95,11 @@ int segment_retire(struct journal *j, struct segment *s);
 /* segment_read_head: fills in order, generation and first; order 0 for one that is not in use. */
 int segment_read_head(struct journal *j, struct segment *s, uint64_t *durable, bool *damaged);
 int segment_generation(struct segment *s); /* a new random one */
+
+/* journal_sync.c.  journal_seal: with the lock held, by the appender: s takes no more, and begins
+ * to be synced.  journal_sync_early: the syncer's thread. */
+void journal_seal(struct journal *j, struct segment *s);
+void *journal_sync_early(void *journal);
 
 void record_put_head(unsigned char *at, const struct record_head *h);
 /* record_get_head: false if these are not the RECORD_HEAD bytes of a head of that generation. */

@@ -5,6 +5,15 @@
  * with the number after the last, are what can be replayed; the first number that is missing
  * (torn, or never written) ends it, whatever lies beyond.
  *
+ * Segments are synced in any order, two at a time (journal_sync.c), and the kernel writes them
+ * back in any order, so a later one can be whole while the end of an earlier one is not:
+ *   - what the earlier one lacks is a gap.  Nothing beyond it is replayed, whatever is there, and
+ *     nothing beyond it had been called durable: that is said only when all segments up to a
+ *     number are synced, so no head in the later one can say it and have the journal refused.
+ *   - what the earlier one has too much is a batch that was undone there and whose zeros were
+ *     lost; its number was given again in the later one.  So a run ends before the number that
+ *     the next segment's head begins with, which is what was accepted when that was taken.
+ *
  * Every head, of records and of segments, also says up to which number all was durable when it
  * was written.  A number that is missing though some head says that it was durable has been lost
  * by the disk: the journal is refused, for to go on would be to lose an answered change silently.
@@ -29,6 +38,7 @@
 /* A segment in memory while it is read. */
 struct image {
 	const struct segment *segment;
+	uint64_t before; /* its numbers are below: those of the next segment begin there */
 	unsigned char *bytes;
 };
 
@@ -74,7 +84,8 @@ static int walk_run(struct walk *w, const struct image *im, uint64_t *end)
 	struct record_head h;
 	int err = 0;
 
-	for (; !err && record_at(im, at, &h) && h.number == number; number++) {
+	for (; !err && number < im->before && record_at(im, at, &h) && h.number == number;
+	     number++) {
 		raise_to(&w->durable, h.durable);
 		if (number == w->next) {
 			err = give(w, im, at, &h);
@@ -111,7 +122,7 @@ static int read_image(struct journal *j, struct image *im)
 
 static int walk_segment(struct walk *w, const struct segment *s)
 {
-	struct image im = { .segment = s };
+	struct image im = { .segment = s, .before = s->next ? s->next->first : UINT64_MAX };
 	uint64_t end;
 	int err = read_image(w->j, &im);
 
@@ -273,6 +284,8 @@ static struct journal *journal_new(const char *path, const struct journal_option
 	lock_init(&j->lock, LOCK_RANK_LEAF, "journal");
 	cond_init(&j->work);
 	cond_init(&j->room);
+	cond_init(&j->sealed);
+	cond_init(&j->synced);
 	segment_list_init(&j->used);
 	segment_list_init(&j->free);
 	if (j->path && j->page)

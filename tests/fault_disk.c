@@ -26,15 +26,26 @@ struct loss {
 	char bytes[];    /* old bytes, or the name */
 };
 
+/* A file that a test knows by itself.  All [mutex] of the disk. */
+struct known {
+	struct known *next;
+	dev_t dev;
+	ino_t ino;
+	bool held;
+	int err;
+	unsigned begun, ended;
+};
+
 struct fault_disk {
 	struct disk disk;
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	struct loss *losses;    /* [mutex] */
+	struct known *known;    /* [mutex] */
 	uint64_t last;          /* [mutex] number of the youngest loss */
 	bool held, failing;     /* [mutex] */
 	unsigned countdown[FAULT_CALLS], count[FAULT_CALLS];
-	int err[FAULT_CALLS];
+	int err[FAULT_CALLS], always[FAULT_CALLS]; /* [mutex] */
 	uint64_t sync_ns;
 };
 
@@ -46,9 +57,10 @@ static struct fault_disk *fault_of(const struct disk *d)
 static int hit(const struct disk *d, enum fault_call call)
 {
 	struct fault_disk *f = fault_of(d);
-	int err = 0;
+	int err;
 
 	pthread_mutex_lock(&f->mutex);
+	err = f->always[call];
 	__atomic_add_fetch(&f->count[call], 1, __ATOMIC_RELEASE);
 	if (f->countdown[call] && --f->countdown[call] == 0)
 		err = f->err[call];
@@ -153,6 +165,42 @@ static void keep(struct fault_disk *f, int fd, uint64_t last)
 	}
 }
 
+/* known_file: with the mutex held: NULL if no test knows it. */
+static struct known *known_file(struct fault_disk *f, int fd)
+{
+	struct known *k = f->known;
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		abort();
+	while (k && (k->dev != st.st_dev || k->ino != st.st_ino))
+		k = k->next;
+	return k;
+}
+
+static struct known *known_begin(struct fault_disk *f, int fd)
+{
+	struct known *k = known_file(f, fd);
+
+	if (k && k->begun++ != k->ended)
+		abort();
+	pthread_cond_broadcast(&f->changed);
+	return k;
+}
+
+/* known_end: with the mutex held: how the sync ends. */
+static int known_end(struct fault_disk *f, struct known *k, int err)
+{
+	if (!k)
+		return err;
+	if (k->err)
+		err = k->err;
+	k->err = 0;
+	k->ended++;
+	pthread_cond_broadcast(&f->changed);
+	return err;
+}
+
 /* A sync covers what had been done before it began, and nothing if it does not return. */
 static int fault_sync(const struct disk *d, int fd)
 {
@@ -160,24 +208,40 @@ static int fault_sync(const struct disk *d, int fd)
 	struct timespec ts = { .tv_sec = (time_t)(f->sync_ns / NS_PER_S),
 			       .tv_nsec = (long)(f->sync_ns % NS_PER_S) };
 	int err = hit(d, FAULT_SYNC);
+	struct known *k;
 	uint64_t last;
 
 	pthread_mutex_lock(&f->mutex);
 	last = f->last;
+	k = known_begin(f, fd);
 	pthread_mutex_unlock(&f->mutex);
 	if (f->sync_ns)
 		nanosleep(&ts, NULL);
 	if (!err)
 		err = disk_real.sync(&disk_real, fd);
 	pthread_mutex_lock(&f->mutex);
-	while (f->held && !f->failing)
+	while ((f->held || (k && k->held)) && !f->failing)
 		pthread_cond_wait(&f->changed, &f->mutex);
 	if (f->failing)
 		err = -KILN_EIO;
+	err = known_end(f, k, err);
 	if (!err)
 		keep(f, fd, last);
 	pthread_mutex_unlock(&f->mutex);
 	return err;
+}
+
+static void fault_close(const struct disk *d, int fd)
+{
+	struct fault_disk *f = fault_of(d);
+	struct known *k;
+
+	pthread_mutex_lock(&f->mutex);
+	k = known_file(f, fd);
+	if (k && k->begun != k->ended)
+		abort();
+	pthread_mutex_unlock(&f->mutex);
+	disk_real.close(&disk_real, fd);
 }
 
 static int fault_unlink(const struct disk *d, int dirfd, const char *path)
@@ -209,6 +273,7 @@ struct fault_disk *fault_disk_new(void)
 	pthread_cond_init(&f->changed, NULL);
 	f->disk = disk_real;
 	f->disk.open = fault_open;
+	f->disk.close = fault_close;
 	f->disk.read = fault_read;
 	f->disk.write = fault_write;
 	f->disk.sync = fault_sync;
@@ -225,6 +290,12 @@ void fault_disk_free(struct fault_disk *f)
 		f->losses = l->next;
 		drop(l);
 	}
+	while (f->known) {
+		struct known *k = f->known;
+
+		f->known = k->next;
+		free(k);
+	}
 	pthread_cond_destroy(&f->changed);
 	pthread_mutex_destroy(&f->mutex);
 	free(f);
@@ -240,6 +311,13 @@ void fault_disk_fail(struct fault_disk *f, enum fault_call call, unsigned nth, i
 	pthread_mutex_lock(&f->mutex);
 	f->countdown[call] = nth;
 	f->err[call] = err;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_disk_fail_all(struct fault_disk *f, enum fault_call call, int err)
+{
+	pthread_mutex_lock(&f->mutex);
+	f->always[call] = err;
 	pthread_mutex_unlock(&f->mutex);
 }
 
@@ -276,9 +354,72 @@ void fault_disk_fail_syncs(struct fault_disk *f)
 	set(f, &f->failing, true);
 }
 
+/* know: with the mutex held. */
+static struct known *know(struct fault_disk *f, int fd)
+{
+	struct known *k = known_file(f, fd);
+	struct stat st;
+
+	if (k)
+		return k;
+	k = calloc(1, sizeof(*k));
+	if (!k || fstat(fd, &st) < 0)
+		abort();
+	*k = (struct known){ .next = f->known, .dev = st.st_dev, .ino = st.st_ino };
+	return f->known = k;
+}
+
+static void set_held(struct fault_disk *f, int fd, bool held)
+{
+	pthread_mutex_lock(&f->mutex);
+	know(f, fd)->held = held;
+	pthread_cond_broadcast(&f->changed);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_file_hold(struct fault_disk *f, int fd)
+{
+	set_held(f, fd, true);
+}
+
+void fault_file_go(struct fault_disk *f, int fd)
+{
+	set_held(f, fd, false);
+}
+
+void fault_file_fail(struct fault_disk *f, int fd, int err)
+{
+	pthread_mutex_lock(&f->mutex);
+	know(f, fd)->err = err;
+	pthread_mutex_unlock(&f->mutex);
+}
+
+void fault_file_await(struct fault_disk *f, int fd, unsigned begun, unsigned ended)
+{
+	struct known *k;
+
+	pthread_mutex_lock(&f->mutex);
+	k = know(f, fd);
+	while (k->begun < begun || k->ended < ended)
+		pthread_cond_wait(&f->changed, &f->mutex);
+	pthread_mutex_unlock(&f->mutex);
+}
+
+unsigned fault_file_syncs(struct fault_disk *f, int fd)
+{
+	unsigned begun;
+
+	pthread_mutex_lock(&f->mutex);
+	begun = know(f, fd)->begun;
+	pthread_mutex_unlock(&f->mutex);
+	return begun;
+}
+
 void fault_disk_crash(struct fault_disk *f)
 {
 	f->held = f->failing = false;
+	for (struct known *k = f->known; k; k = k->next)
+		k->held = false;
 	while (f->losses) {
 		struct loss *l = f->losses;
 		char path[64];

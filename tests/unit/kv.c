@@ -5,6 +5,7 @@
 #include "tests/fault.h"
 #include "tests/unit/kv_fixture.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -289,6 +290,59 @@ static void a_failed_apply_or_sync_breaks_the_store(void **state)
 	assert_int_equal(kv_sync(f->kv, &seq), -KILN_EBADSTORE);
 	expect(f->kv, NULL, KV_REST, "a", "2");
 	kv_batch_free(b);
+}
+
+/* The segment that is in use: its head is there. */
+static int open_segment(const char *dir)
+{
+	for (int i = 0; i < 8; i++) {
+		char path[256], magic;
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/journal/%04d", dir, i);
+		fd = open(path, O_RDONLY);
+		if (fd >= 0 && pread(fd, &magic, 1, 0) == 1 && magic == 'k')
+			return fd;
+		if (fd >= 0)
+			close(fd);
+	}
+	fail_msg("no segment is in use");
+	return -1;
+}
+
+/* Nobody waits for the segment's sync when it fails. */
+static void a_failed_early_sync_breaks_the_store(void **state)
+{
+	struct fixture *f = *state;
+	struct fault_disk *disk = fault_disk_new();
+	struct kv_options o = { .backend = f->backend, .layout = f->layout,
+				.segment_bytes = 16 << 10, .disk = fault_disk(disk) };
+	struct kv_batch *b = kv_batch_new();
+	uint64_t seq;
+	int fd;
+
+	kv_close(f->kv);
+	tmpdir_remove(f->dir); /* what the larger segments are in */
+	f->dir = tmpdir_make();
+	o.create = true;
+	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+	fd = open_segment(f->dir);
+	fault_file_fail(disk, fd, -KILN_EIO);
+	for (int i = 0; i < 400; i++) /* more than one segment, less than two */
+		put(f->kv, KV_REST, "a", "1");
+	fault_file_await(disk, fd, 1, 1);
+	assert_null(kv_broken(f->kv));
+	assert_int_equal(kv_sync(f->kv, &seq), -KILN_EIO);
+	assert_non_null(kv_broken(f->kv));
+	assert_int_equal(kv_batch_put(b, KV_REST, "a", 1, "2", 1), 0);
+	assert_int_equal(kv_apply(f->kv, b, 0, &seq), -KILN_EBADSTORE);
+	assert_int_equal(kv_sync(f->kv, &seq), -KILN_EBADSTORE);
+	expect(f->kv, NULL, KV_REST, "a", "1");
+	kv_close(f->kv);
+	f->kv = NULL;
+	close(fd);
+	kv_batch_free(b);
+	fault_disk_free(disk);
 }
 
 struct writer {
@@ -605,6 +659,7 @@ int main(int argc, char **argv)
 		ON_ALL(a_failed_apply_or_sync_breaks_the_store),
 		ON_ALL(several_threads_apply_at_once),
 		ON_ROCKS(the_wrong_layout_is_refused),
+		ON_ROCKS(a_failed_early_sync_breaks_the_store),
 		ON_ROCKS(a_killed_process_loses_nothing),
 		ON_ROCKS(many_kills_lose_nothing),
 		ON_ROCKS(a_stall_refuses_or_waits),
