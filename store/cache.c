@@ -132,24 +132,12 @@ void cache_fill(struct cache *c, enum kv_space space, const void *key, size_t ke
 	set(&p, space, key, key_len, value, err ? 0 : value_len, err ? MISSING : VALUE);
 }
 
-/* Wiping a brick may delete a range: everything is forgotten. */
-static void forget_all(struct cache *c)
-{
-	for (unsigned i = 0; i < SLOTS; i++) {
-		lock_guard(&c->lock[i % STRIPES]);
-		c->slot[i].state = EMPTY;
-		c->slot[i].version++;
-	}
-}
-
 static void record_begin(struct cache *c, const struct kv_batch *batch, const struct kv_record *r)
 {
 	const uint8_t *key = batch->bytes + r->at;
 	struct place p;
 
-	if (r->kind == KV_DEL_RANGE)
-		forget_all(c);
-	if (r->kind == KV_DEL_RANGE || !is_kept(r->space))
+	if (!is_kept(r->space))
 		return;
 	p = place_of(c, r->space, key, r->key_len);
 	lock_guard(p.lock);
@@ -166,9 +154,7 @@ static void record_end(struct cache *c, const struct kv_batch *batch, const stru
 	const uint8_t *key = batch->bytes + r->at;
 	struct place p;
 
-	if (r->kind == KV_DEL_RANGE)
-		forget_all(c);
-	if (r->kind == KV_DEL_RANGE || !is_kept(r->space))
+	if (!is_kept(r->space))
 		return;
 	p = place_of(c, r->space, key, r->key_len);
 	lock_guard(p.lock);

@@ -134,8 +134,6 @@ static int decode_one(const unsigned char *entry, const unsigned char **at, size
 		return kv_batch_put(batch, space, key, key_len, value, value_len);
 	case KV_DEL:
 		return value_len ? -KILN_ECORRUPT : kv_batch_del(batch, space, key, key_len);
-	case KV_DEL_RANGE:
-		return kv_batch_del_range(batch, space, key, key_len, value, value_len);
 	default:
 		return -KILN_ECORRUPT;
 	}

@@ -85,9 +85,6 @@ size_t kv_batch_count(const struct kv_batch *batch);
 int kv_batch_put(struct kv_batch *batch, enum kv_space space, const void *key, size_t key_len,
 		 const void *value, size_t value_len);
 int kv_batch_del(struct kv_batch *batch, enum kv_space space, const void *key, size_t key_len);
-/* kv_batch_del_range: all keys in [from, to); for deleting a volume, not for the hot path. */
-int kv_batch_del_range(struct kv_batch *batch, enum kv_space space, const void *from,
-		       size_t from_len, const void *to, size_t to_len);
 
 /* kv_apply: all or nothing; visible to every later read; survives a killed process; *seq is its
  * number.  The batch is left as it was. */

@@ -117,9 +117,3 @@ int kv_batch_del(struct kv_batch *b, enum kv_space space, const void *key, size_
 {
 	return add(b, KV_DEL, space, key, key_len, NULL, 0);
 }
-
-int kv_batch_del_range(struct kv_batch *b, enum kv_space space, const void *from, size_t from_len,
-		       const void *to, size_t to_len)
-{
-	return add(b, KV_DEL_RANGE, space, from, from_len, to, to_len);
-}

@@ -46,10 +46,9 @@ struct kv_view {
 	struct kv *kv;
 };
 
-enum kv_kind { KV_PUT, KV_DEL, KV_DEL_RANGE };
+enum kv_kind { KV_PUT, KV_DEL };
 
-/* One change; key and value (of a range: from and to) lie at `at` in the batch's bytes, one
- * behind the other. */
+/* One change; key and value lie at `at` in the batch's bytes, one behind the other. */
 struct kv_record {
 	size_t at;
 	uint32_t value_len;

@@ -105,18 +105,6 @@ static void erase(struct mem *m, struct list *l, const void *key, size_t key_len
 		unlink_node(m, n, links);
 }
 
-static void erase_range(struct mem *m, struct list *l, const void *from, size_t from_len,
-			const void *to, size_t to_len)
-{
-	struct node **links[HEIGHT_MAX];
-	struct node *n = find(l, from, from_len, links);
-
-	while (n && compare(node_key(n), n->key_len, to, to_len) < 0) {
-		unlink_node(m, n, links);
-		n = *links[0];
-	}
-}
-
 static void insert(struct mem *m, struct list *l, struct node *n)
 {
 	struct node **links[HEIGHT_MAX];
@@ -201,8 +189,6 @@ static int mem_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 
 		if (r->kind == KV_DEL) {
 			erase(m, l, key, r->key_len);
-		} else if (r->kind == KV_DEL_RANGE) {
-			erase_range(m, l, key, r->key_len, key + r->key_len, r->value_len);
 		} else {
 			struct node *n = made;
 

@@ -298,11 +298,8 @@ static void fill(struct rocks *r, rocksdb_writebatch_t *w, const struct kv_batch
 
 		if (rec->kind == KV_PUT)
 			rocksdb_writebatch_put_cf(w, cf, key, rec->key_len, value, rec->value_len);
-		else if (rec->kind == KV_DEL)
-			rocksdb_writebatch_delete_cf(w, cf, key, rec->key_len);
 		else
-			rocksdb_writebatch_delete_range_cf(w, cf, key, rec->key_len, value,
-							   rec->value_len);
+			rocksdb_writebatch_delete_cf(w, cf, key, rec->key_len);
 	}
 }
 

@@ -342,19 +342,6 @@ static void plug_scan_close(struct kv_scan *scan)
 	free(scan);
 }
 
-static void delete_range(struct plug *p, struct space *s, const unsigned char *from,
-			 size_t from_len, const unsigned char *to, size_t to_len)
-{
-	for (size_t i = place(s, from, from_len); i < s->count; i++) {
-		struct cell *c = s->cells[i];
-
-		if (compare(c->key, c->key_len, to, to_len) >= 0)
-			return;
-		if (version_at(c, p->applied))
-			version_add(c, p->applied, true, NULL, 0);
-	}
-}
-
 static void apply_record(struct plug *p, const struct kv_batch *b, const struct kv_record *r)
 {
 	const unsigned char *key = b->bytes + r->at, *value = key + r->key_len;
@@ -362,9 +349,7 @@ static void apply_record(struct plug *p, const struct kv_batch *b, const struct 
 
 	if (r->key_len >= KEY_ROOM)
 		abort();
-	if (r->kind == KV_DEL_RANGE)
-		delete_range(p, s, key, r->key_len, value, r->value_len);
-	else if (r->kind == KV_PUT)
+	if (r->kind == KV_PUT)
 		version_add(cell_make(s, key, r->key_len), p->applied, false, value, r->value_len);
 	else if (cell_find(s, key, r->key_len))
 		version_add(cell_find(s, key, r->key_len), p->applied, true, NULL, 0);

@@ -63,7 +63,7 @@ static void make_batch(struct kv_batch *b, uint64_t number)
 	if (number % 5 == 0)
 		assert_int_equal(kv_batch_del(b, KV_REST, key, (size_t)len), 0);
 	if (number % 7 == 0)
-		assert_int_equal(kv_batch_del_range(b, KV_DIRENT, "a", 1, "bc", 2), 0);
+		assert_int_equal(kv_batch_del(b, KV_DIRENT, "a", 1), 0);
 }
 
 /* replayed: exactly the batch that was appended, and the one that is due. */

@@ -113,25 +113,6 @@ static void numbers_go_on_after_reopening(void **state)
 	assert_true(after > before);
 }
 
-static void a_range_is_deleted(void **state)
-{
-	struct kv *kv = ((struct fixture *)*state)->kv;
-	struct kv_batch *b = kv_batch_new();
-	uint64_t seq;
-
-	put(kv, KV_REST, "a", "1");
-	put(kv, KV_REST, "b", "1");
-	put(kv, KV_REST, "b1", "1");
-	put(kv, KV_REST, "c", "1");
-	assert_int_equal(kv_batch_del_range(b, KV_REST, "b", 1, "c", 1), 0);
-	assert_int_equal(kv_apply(kv, b, 0, &seq), 0);
-	kv_batch_free(b);
-	expect(kv, NULL, KV_REST, "a", "1");
-	expect(kv, NULL, KV_REST, "b", NULL);
-	expect(kv, NULL, KV_REST, "b1", NULL);
-	expect(kv, NULL, KV_REST, "c", "1");
-}
-
 /* walk: the keys of a scan, one behind the other with a blank behind each. */
 static void walk(struct kv *kv, const struct kv_view *view, const char *from, const char *to,
 		 char *out)
@@ -649,7 +630,6 @@ int main(int argc, char **argv)
 		ON_ALL(spaces_are_apart_with_split),
 		ON_ALL(a_batch_is_in_order_and_numbered),
 		ON_ALL(numbers_go_on_after_reopening),
-		ON_ALL(a_range_is_deleted),
 		ON_ALL(a_scan_is_sorted_and_bounded),
 		ON_ALL(a_long_scan_misses_nothing),
 		ON_ALL(many_are_got_at_once),
