@@ -20,6 +20,7 @@
 	X(LOOP)     /* a loop's mailbox */ \
 	X(COMMIT)   /* a store's waiters and sequence numbers */ \
 	X(DATA)     /* cache of open data files */ \
+	X(MOVE)     /* a store back end's way from its front to its database */ \
 	X(STORE)    /* inside a store back end */ \
 	X(LEAF)     /* anything that calls nothing */
 

@@ -1,39 +1,37 @@
-/* RocksDB behind the key-value seam; with kv_rocks_options.c the only file that calls it.
+/* RocksDB behind the key-value seam; only the files kv_rocks*.c call it.
  *
  * An apply writes our own journal (store/journal.h: one write(2) into the page cache, so a killed
- * process loses nothing) and then the memtable, without RocksDB's journal; a sync is one
- * fdatasync of ours.  Each batch also puts its number under NUMBER_KEY into a column family of
- * its own; all families are flushed together (atomic_flush), so the number found in the files
- * says exactly which batches the files hold: the rest is replayed at open, and segments of the
- * journal up to there are used again.
+ * process loses nothing) and then the front (store/front.h), in memory; a sync is one fdatasync of
+ * the journal.  A thread moves what is in the front into RocksDB, without RocksDB's journal, many
+ * batches as one (kv_rocks_move.c); reads of the latest state look at the front first, and a view
+ * is a snapshot of RocksDB once all that has been applied is there.
  *
- * RocksDB's C interface hands back malloc'd error strings and values; neither leaves this file.
+ * With what is moved goes the number of its last batch, under NUMBER_KEY in a column family of its
+ * own; all families are flushed together (atomic_flush), so the number found in the files says
+ * exactly which batches the files hold: the rest is replayed at open, and segments of the journal
+ * up to there are used again.
+ *
+ * RocksDB's C interface hands back malloc'd error strings and values; neither leaves these files.
  * Why each setting is as it is: kv_rocks_options.c. */
-#include "store/kv_impl.h"
-#include "store/kv_rocks_options.h"
+#include "store/kv_rocks_impl.h"
 
 #include "base/err.h"
 #include "base/log.h"
 #include "store/format.h"
-#include "store/journal.h"
 
 #include <endian.h>
 #include <limits.h>
 
-#include <rocksdb/c.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
-enum { TIER_ALL, TIER_CACHE, TIERS };
-enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
-enum { WRITE_WAIT, WRITE_NOSTALL, WRITES };
-enum { FAMILIES = KV_SPACES + 1 };
 enum { GET_MANY_MAX = 256 };
 
 #define CACHE_DEFAULT (32 << 20)
 #define BUFFER_DEFAULT (16 << 20)
+#define FRONT_SHARE 16 /* a table of the front takes a sixteenth of a memtable */
 #define LITTLE_SHARE 8 /* an eighth of the blob files is little garbage */
 #define PLENTY 4       /* times what the blob files take: room enough on the disk */
 #define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
@@ -44,56 +42,7 @@ static const char *const single_names[] = { "default", "number" };
 
 #define NUMBER_KEY "n"
 
-struct rocks {
-	struct kv kv;
-	rocksdb_t *db;
-	rocksdb_column_family_handle_t *handles[FAMILIES]; /* owned; handle_count are open */
-	rocksdb_column_family_handle_t *spaces[KV_SPACES]; /* where a key space lives */
-	rocksdb_column_family_handle_t *number;            /* where NUMBER_KEY lives */
-	int handle_count;
-	rocksdb_cache_t *cache;
-	rocksdb_readoptions_t *read[TIERS], *read_persisted;
-	rocksdb_writeoptions_t *write[WRITES];
-	rocksdb_compactoptions_t *flush_options;
-	struct journal *journal;
-	char *path; /* of the database, owned */
-	uint64_t buffer_bytes;
-	enum rocks_cutoff cutoff; /* the journal's keeper's */
-	bool complained;          /* the journal's keeper's */
-	/* Held over the append to the journal and the write to the memtable, so that both have
-	 * one order; neither waits for anything but the copying of bytes (a stall is an error
-	 * here, and waited for outside). */
-	struct lock apply_lock;
-};
-
-/* What is kept with a batch from one apply to the next, so that buffers are there again. */
-struct rocks_batch {
-	rocksdb_writebatch_t *writes;
-	struct journal_record record;
-};
-
-struct rocks_view {
-	struct kv_view view;
-	const rocksdb_snapshot_t *snapshot;
-	rocksdb_readoptions_t *read[TIERS];
-};
-
-struct rocks_scan {
-	struct kv_scan scan;
-	rocksdb_readoptions_t *read;
-	rocksdb_iterator_t *it;
-	bool started;
-	char to[]; /* the upper bound: RocksDB keeps the pointer */
-};
-
-static struct rocks *rocks_of(struct kv *kv)
-{
-	return (struct rocks *)kv;
-}
-
-/* RocksDB counts every comparison in a thread-local unless told not to, thread by thread: a
- * tenth of a get or an apply. */
-static void stop_counting(void)
+void rocks_quiet(void)
 {
 	static _Thread_local bool stopped;
 
@@ -132,7 +81,7 @@ static int open_code_of(const char *text)
 	return code_of(text);
 }
 
-static int take_error(char *text)
+int rocks_error(char *text)
 {
 	int err = text ? code_of(text) : 0;
 
@@ -162,41 +111,56 @@ static int take_value(rocksdb_pinnableslice_t *slice, void *buf, size_t cap, siz
 	return *len > cap ? -KILN_ERANGE : 0;
 }
 
+static int get_from_db(struct rocks *r, const struct kv_view *view, enum kv_space space,
+		       const void *key, size_t key_len, void *buf, size_t cap, size_t *len,
+		       unsigned flags)
+{
+	rocksdb_pinnableslice_t *slice;
+	char *error = NULL;
+
+	rocks_quiet();
+	slice = rocksdb_get_pinned_cf(r->db, read_options(r, view, flags), r->spaces[space], key,
+				      key_len, &error);
+	return error ? rocks_error(error) : take_value(slice, buf, cap, len);
+}
+
 static int rocks_get(struct kv *kv, const struct kv_view *view, enum kv_space space,
 		     const void *key, size_t key_len, void *buf, size_t cap, size_t *len,
 		     unsigned flags)
 {
 	struct rocks *r = rocks_of(kv);
-	rocksdb_pinnableslice_t *slice;
-	char *error = NULL;
+	int err = view ? 1 : front_get(r->front, space, key, key_len, buf, cap, len);
 
-	stop_counting();
-	slice = rocksdb_get_pinned_cf(r->db, read_options(r, view, flags), r->spaces[space], key,
-				      key_len, &error);
-
-	if (error)
-		return take_error(error);
-	return take_value(slice, buf, cap, len);
+	return err != 1 ? err : get_from_db(r, view, space, key, key_len, buf, cap, len, flags);
 }
 
-static void get_some(struct rocks *r, rocksdb_readoptions_t *read, enum kv_space space,
-		     struct kv_item *items, size_t count)
+/* get_some: those that the front does not know. */
+static void get_some(struct rocks *r, const struct kv_view *view, enum kv_space space,
+		     struct kv_item *items, size_t count, unsigned flags)
 {
+	struct kv_item *asked[GET_MANY_MAX];
 	const char *keys[GET_MANY_MAX];
-	size_t lens[GET_MANY_MAX];
+	size_t lens[GET_MANY_MAX], left = 0;
 	rocksdb_pinnableslice_t *slices[GET_MANY_MAX];
 	char *errors[GET_MANY_MAX];
 
-	for (size_t i = 0; i < count; i++) {
-		keys[i] = items[i].key;
-		lens[i] = items[i].key_len;
+	for (struct kv_item *i = items; i < items + count; i++) {
+		i->err = view ? 1 : front_get(r->front, space, i->key, i->key_len, i->buf, i->cap,
+					      &i->len);
+		if (i->err != 1)
+			continue;
+		keys[left] = i->key;
+		lens[left] = i->key_len;
+		asked[left++] = i;
 	}
-	rocksdb_batched_multi_get_cf(r->db, read, r->spaces[space], count, keys, lens, slices,
-				     errors, false);
-	for (size_t i = 0; i < count; i++)
-		items[i].err = errors[i] ? take_error(errors[i])
-					 : take_value(slices[i], items[i].buf, items[i].cap,
-						      &items[i].len);
+	if (left == 0)
+		return;
+	rocksdb_batched_multi_get_cf(r->db, read_options(r, view, flags), r->spaces[space], left,
+				     keys, lens, slices, errors, false);
+	for (size_t i = 0; i < left; i++)
+		asked[i]->err = errors[i] ? rocks_error(errors[i])
+					  : take_value(slices[i], asked[i]->buf, asked[i]->cap,
+						       &asked[i]->len);
 }
 
 static int rocks_get_many(struct kv *kv, const struct kv_view *view, enum kv_space space,
@@ -204,191 +168,111 @@ static int rocks_get_many(struct kv *kv, const struct kv_view *view, enum kv_spa
 {
 	struct rocks *r = rocks_of(kv);
 
-	stop_counting();
+	rocks_quiet();
 	for (size_t at = 0; at < count; at += GET_MANY_MAX)
-		get_some(r, read_options(r, view, flags), space, items + at,
-			 count - at < GET_MANY_MAX ? count - at : GET_MANY_MAX);
+		get_some(r, view, space, items + at,
+			 count - at < GET_MANY_MAX ? count - at : GET_MANY_MAX, flags);
 	return 0;
 }
 
-static void rocks_scan_close(struct kv_scan *scan)
+void rocks_put(struct rocks *r, rocksdb_writebatch_t *w, const struct front_change *c)
 {
-	struct rocks_scan *s = (struct rocks_scan *)scan;
+	rocksdb_column_family_handle_t *cf = r->spaces[c->space];
 
-	if (s->it)
-		rocksdb_iter_destroy(s->it);
-	rocksdb_readoptions_destroy(s->read);
-	free(s);
+	if (c->value)
+		rocksdb_writebatch_put_cf(w, cf, c->key, c->key_len, c->value, c->value_len);
+	else
+		rocksdb_writebatch_delete_cf(w, cf, c->key, c->key_len);
 }
 
-static int rocks_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space space,
-			   const void *from, size_t from_len, const void *to, size_t to_len,
-			   unsigned flags, struct kv_scan **out)
-{
-	struct rocks *r = rocks_of(kv);
-	struct rocks_scan *s = malloc(sizeof(*s) + to_len);
-
-	if (!s)
-		return -KILN_ENOMEM;
-	*s = (struct rocks_scan){ .scan.ops = kv->ops };
-	stop_counting();
-	memcpy(s->to, to, to_len);
-	s->read = rocksdb_readoptions_create();
-	rocksdb_readoptions_set_iterate_upper_bound(s->read, s->to, to_len);
-	rocksdb_readoptions_set_background_purge_on_iterator_cleanup(s->read, 1);
-	rocksdb_readoptions_set_read_tier(s->read, flags & KV_CACHED ? 1 : 0);
-	if (view)
-		rocksdb_readoptions_set_snapshot(s->read,
-						 ((const struct rocks_view *)view)->snapshot);
-	s->it = rocksdb_create_iterator_cf(r->db, s->read, r->spaces[space]);
-	rocksdb_iter_seek(s->it, from, from_len);
-	*out = &s->scan;
-	return 0;
-}
-
-static int rocks_scan_next(struct kv_scan *scan, const void **key, size_t *key_len,
-			   const void **value, size_t *value_len)
-{
-	struct rocks_scan *s = (struct rocks_scan *)scan;
-	char *error = NULL;
-
-	if (s->started && rocksdb_iter_valid(s->it))
-		rocksdb_iter_next(s->it);
-	s->started = true;
-	if (rocksdb_iter_valid(s->it)) {
-		*key = rocksdb_iter_key(s->it, key_len);
-		*value = rocksdb_iter_value(s->it, value_len);
-		return 1;
-	}
-	rocksdb_iter_get_error(s->it, &error);
-	return take_error(error);
-}
-
-static void free_native(void *thing)
-{
-	struct rocks_batch *n = thing;
-
-	rocksdb_writebatch_destroy(n->writes);
-	journal_record_free(&n->record);
-	free(n);
-}
-
-static struct rocks_batch *native_of(const struct kv_batch *b)
-{
-	struct rocks_batch *n = b->native->thing;
-
-	if (n)
-		return n;
-	n = calloc(1, sizeof(*n));
-	if (!n)
-		return NULL;
-	n->writes = rocksdb_writebatch_create();
-	*b->native = (struct kv_native){ n, free_native };
-	return n;
-}
-
-/* fill: the batch in RocksDB's own form. */
-static void fill(struct rocks *r, rocksdb_writebatch_t *w, const struct kv_batch *b)
-{
-	rocksdb_writebatch_clear(w);
-	for (size_t i = 0; i < b->count; i++) {
-		const struct kv_record *rec = &b->records[i];
-		const char *key = (const char *)b->bytes + rec->at, *value = key + rec->key_len;
-		rocksdb_column_family_handle_t *cf = r->spaces[rec->space];
-
-		if (rec->kind == KV_PUT)
-			rocksdb_writebatch_put_cf(w, cf, key, rec->key_len, value, rec->value_len);
-		else
-			rocksdb_writebatch_delete_cf(w, cf, key, rec->key_len);
-	}
-}
-
-static void put_number(struct rocks *r, rocksdb_writebatch_t *w, uint64_t number)
+void rocks_put_number(struct rocks *r, rocksdb_writebatch_t *w, uint64_t number)
 {
 	uint64_t le = htole64(number);
 
 	rocksdb_writebatch_put_cf(w, r->number, NUMBER_KEY, 1, (const char *)&le, sizeof(le));
 }
 
-/* write_memtable: -KILN_EWOULDBLOCK for a stall (of WRITE_NOSTALL); any other error has broken
- * the store. */
-static int write_memtable(struct rocks *r, rocksdb_writebatch_t *w, int how)
+int rocks_write(struct rocks *r, rocksdb_writebatch_t *w)
 {
 	char *error = NULL;
 	int err;
 
-	rocksdb_write(r->db, r->write[how], w, &error);
+	rocks_quiet();
+	rocksdb_write(r->db, r->write, w, &error);
 	if (!error)
 		return 0;
 	err = code_of(error);
-	if (err == -KILN_EWOULDBLOCK && how == WRITE_WAIT)
-		err = -KILN_EIO;
-	if (err != -KILN_EWOULDBLOCK)
-		kv_break(&r->kv, error);
+	kv_break(&r->kv, error);
 	rocksdb_free(error);
-	return err;
+	return err == -KILN_EWOULDBLOCK ? -KILN_EIO : err;
 }
 
-static int undo(struct rocks *r, int err)
+static void free_native(void *thing)
 {
-	int failed = journal_undo(r->journal);
-
-	if (!failed)
-		return err;
-	kv_break(&r->kv, "a batch that was refused could not be taken out of the journal");
-	return failed;
+	journal_record_free(thing);
+	free(thing);
 }
 
-/* apply_once: *stalled: it was RocksDB that would have blocked, not the journal.  The store can
- * have been broken by the one who had the lock before. */
-static int apply_once(struct rocks *r, struct rocks_batch *n, bool *stalled)
+/* record_of: the journal's form of it, whose buffer stays with the batch. */
+static struct journal_record *record_of(const struct kv_batch *b)
+{
+	struct journal_record *rec = b->native->thing;
+
+	if (rec)
+		return rec;
+	rec = calloc(1, sizeof(*rec));
+	if (rec)
+		*b->native = (struct kv_native){ rec, free_native };
+	return rec;
+}
+
+/* apply_once: *stuffed: it is the front that is full, not the journal.  The store can have been
+ * broken by the one who had the lock before. */
+static int apply_once(struct rocks *r, const struct kv_batch *b, struct journal_record *rec,
+		      bool *stuffed, bool *full)
 {
 	uint64_t number;
 	int err;
 
 	lock_guard(&r->apply_lock);
-	*stalled = false;
 	if (kv_broken(&r->kv))
 		return -KILN_EBADSTORE;
-	err = journal_append(r->journal, &n->record, &number);
+	err = front_add_ready(r->front, b);
+	*stuffed = err == -KILN_EWOULDBLOCK;
+	if (err)
+		return err;
+	err = journal_append(r->journal, rec, &number);
 	if (err == -KILN_EWOULDBLOCK)
 		return err;
 	if (err) {
 		kv_break(&r->kv, "the journal could not be written");
 		return err;
 	}
-	put_number(r, n->writes, number);
-	err = write_memtable(r, n->writes, WRITE_NOSTALL);
-	*stalled = err == -KILN_EWOULDBLOCK;
-	if (err)
-		return undo(r, err);
+	*full = front_add(r->front, b);
+	r->applied = number;
 	journal_accept(r->journal);
 	return 0;
 }
 
-/* await_stall: an empty batch waits as long as RocksDB wants writers to. */
-static int await_stall(struct rocks *r, struct rocks_batch *n)
-{
-	rocksdb_writebatch_clear(n->writes);
-	return write_memtable(r, n->writes, WRITE_WAIT);
-}
-
 static int rocks_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 {
+	struct journal_record *rec = record_of(b);
+	int err = rec ? journal_encode(rec, b) : -KILN_ENOMEM;
 	struct rocks *r = rocks_of(kv);
-	struct rocks_batch *n = native_of(b);
-	bool stalled;
-	int err;
+	bool stuffed, full = false;
 
-	stop_counting();
-	err = n ? journal_encode(&n->record, b) : -KILN_ENOMEM;
 	while (!err) {
-		fill(r, n->writes, b);
-		err = apply_once(r, n, &stalled);
+		err = apply_once(r, b, rec, &stuffed, &full);
 		if (err != -KILN_EWOULDBLOCK || flags & KV_NOSTALL)
-			return err;
-		err = stalled ? await_stall(r, n) : journal_await_room(r->journal, &n->record);
+			break;
+		err = 0;
+		if (stuffed)
+			front_await_room(r->front);
+		else
+			err = journal_await_room(r->journal, rec);
 	}
+	if (full)
+		rocks_move_soon(r);
 	return err;
 }
 
@@ -404,7 +288,7 @@ static int rocks_sync(struct kv *kv)
 static struct kv_view *rocks_view_new(struct kv *kv)
 {
 	struct rocks *r = rocks_of(kv);
-	struct rocks_view *v = malloc(sizeof(*v));
+	struct rocks_view *v = rocks_move(r) ? NULL : malloc(sizeof(*v));
 
 	if (!v)
 		return NULL;
@@ -444,6 +328,7 @@ static char *size_text(struct rocks *r)
 		sum += figure(r, r->handles[i], "rocksdb.total-sst-files-size") +
 		       figure(r, r->handles[i], "rocksdb.total-blob-file-size") +
 		       figure(r, r->handles[i], "rocksdb.cur-size-all-mem-tables");
+	sum += front_bytes(r->front);
 	return asprintf(&text, "%llu", (unsigned long long)sum) < 0 ? NULL : text;
 }
 
@@ -481,18 +366,23 @@ static void rocks_close(struct kv *kv)
 	struct rocks *r = rocks_of(kv);
 
 	journal_close(r->journal);
+	rocks_move_end(r);
 	for (int i = 0; i < r->handle_count; i++)
 		rocksdb_column_family_handle_destroy(r->handles[i]);
 	if (r->db)
 		rocksdb_close(r->db);
 	for (int i = 0; i < TIERS; i++)
 		rocksdb_readoptions_destroy(r->read[i]);
-	for (int i = 0; i < WRITES; i++)
-		rocksdb_writeoptions_destroy(r->write[i]);
+	rocksdb_writeoptions_destroy(r->write);
 	rocksdb_readoptions_destroy(r->read_persisted);
 	rocksdb_compactoptions_destroy(r->flush_options);
 	rocksdb_cache_destroy(r->cache);
+	rocksdb_writebatch_destroy(r->moving);
+	front_free(r->front);
 	lock_destroy(&r->apply_lock);
+	lock_destroy(&r->move_lock);
+	lock_destroy(&r->mover_lock);
+	cond_destroy(&r->mover_work);
 	kv_fini(kv);
 	free(r->path);
 	free(r);
@@ -506,11 +396,8 @@ static void make_read_write_options(struct rocks *r)
 	}
 	r->read_persisted = rocksdb_readoptions_create();
 	rocksdb_readoptions_set_read_tier(r->read_persisted, TIER_PERSISTED);
-	for (int i = 0; i < WRITES; i++) {
-		r->write[i] = rocksdb_writeoptions_create();
-		rocksdb_writeoptions_disable_WAL(r->write[i], 1);
-		rocksdb_writeoptions_set_no_slowdown(r->write[i], i == WRITE_NOSTALL);
-	}
+	r->write = rocksdb_writeoptions_create();
+	rocksdb_writeoptions_disable_WAL(r->write, 1);
 	r->flush_options = rocksdb_compactoptions_create();
 	rocksdb_compactoptions_set_exclusive_manual_compaction(r->flush_options, 0);
 }
@@ -524,7 +411,7 @@ static int read_number(struct rocks *r, uint64_t *number)
 	*number = 0;
 	value = rocksdb_get_cf(r->db, r->read_persisted, r->number, NUMBER_KEY, 1, &len, &error);
 	if (error)
-		return take_error(error);
+		return rocks_error(error);
 	if (value && len == sizeof(*number))
 		memcpy(number, value, sizeof(*number));
 	*number = le64toh(*number);
@@ -546,7 +433,10 @@ static uint64_t persisted(void *context)
 static int flush(void *context)
 {
 	struct rocks *r = context;
+	int err = rocks_move(r);
 
+	if (err)
+		return err;
 	rocksdb_compact_range_cf_opt(r->db, r->number, r->flush_options, NUMBER_KEY, 1, NUMBER_KEY,
 				     1);
 	return 0;
@@ -595,26 +485,36 @@ static void steer_collection(struct rocks *r)
 		r->cutoff = cutoff;
 }
 
-/* look_after: whether so much has been deleted that a flush is worth while. */
+/* look_after: whether so much has been deleted that a flush is worth while.  Deletions that are
+ * still in the front are counted at the next look. */
 static bool look_after(void *context)
 {
 	struct rocks *r = context;
 
+	if (front_bytes(r->front))
+		rocks_move_soon(r);
 	steer_collection(r);
 	return figure(r, r->spaces[KV_REST], "rocksdb.num-deletes-active-mem-table") >=
 	       ROCKS_DELETIONS_MANY;
 }
 
+/* replay_one: straight into the database: nobody reads yet. */
 static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
 {
 	struct rocks *r = context;
-	struct rocks_batch *n = native_of(b);
 
-	if (!n)
-		return -KILN_ENOMEM;
-	fill(r, n->writes, b);
-	put_number(r, n->writes, number);
-	return write_memtable(r, n->writes, WRITE_WAIT);
+	rocksdb_writebatch_clear(r->moving);
+	for (size_t i = 0; i < b->count; i++) {
+		const struct kv_record *rec = &b->records[i];
+		const unsigned char *key = b->bytes + rec->at;
+		struct front_change c = { .key = key, .key_len = rec->key_len,
+					  .value = rec->kind == KV_PUT ? key + rec->key_len : NULL,
+					  .value_len = rec->value_len, .space = rec->space };
+
+		rocks_put(r, r->moving, &c);
+	}
+	rocks_put_number(r, r->moving, number);
+	return rocks_write(r, r->moving);
 }
 
 /* flush_replayed: the journal begins anew, so what it held must be in files before. */
@@ -650,7 +550,9 @@ static int open_journal(struct rocks *r, const char *path, const struct kv_optio
 		err = journal_replay(r->journal, number, replay_one, r, &through, why);
 	if (!err && through != number)
 		err = flush_replayed(r, through, why);
-	return err ? err : journal_begin(r->journal, through, &owner, why);
+	if (!err)
+		err = journal_begin(r->journal, through, &owner, why);
+	return err ? err : rocks_move_begin(r);
 }
 
 /* open_families: r->db, or what RocksDB says. */
@@ -707,13 +609,18 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 	if (!r)
 		return -KILN_ENOMEM;
 	kv_init(&r->kv, &ops);
+	lock_init(&r->move_lock, LOCK_RANK_MOVE, "kv move");
 	lock_init(&r->apply_lock, LOCK_RANK_STORE, "kv apply");
+	lock_init(&r->mover_lock, LOCK_RANK_LEAF, "kv mover");
+	cond_init(&r->mover_work);
 	r->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT;
 	r->cutoff = ROCKS_CUTOFF_OLDEST;
 	make_read_write_options(r);
 	r->cache = rocks_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
 	r->path = strdup(path);
-	err = r->path ? open_families(r, path, options, why) : -KILN_ENOMEM;
+	r->moving = rocksdb_writebatch_create();
+	r->front = front_new(r->buffer_bytes / FRONT_SHARE, strcmp(options->layout, "single") == 0);
+	err = r->path && r->front ? open_families(r, path, options, why) : -KILN_ENOMEM;
 	if (!err)
 		err = open_journal(r, path, options, why);
 	if (err)

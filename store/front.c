@@ -1,0 +1,460 @@
+#include "store/front.h"
+
+#include "base/err.h"
+#include "base/lock.h"
+#include "store/kv_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	HEIGHT_MAX = 12,
+	CHUNK_BYTES = 256 << 10, /* memory is taken in pieces of this size and kept */
+	ROWS_MOST = 256,         /* of a range at once */
+	ROWS_BYTES = 256 << 10,
+};
+
+/* A skip list's node; its key lies behind next[].  A value that fits is overwritten in place. */
+struct node {
+	unsigned char *value;
+	uint32_t value_len, value_room;
+	uint16_t key_len;
+	uint8_t height;
+	bool deleted;
+	struct node *next[]; /* height of them */
+};
+
+struct chunk {
+	struct chunk *next;
+	size_t room, used;
+	unsigned char bytes[] __attribute__((aligned(8)));
+};
+
+/* bytes: what was added, the overwritten too: how full it is. */
+struct table {
+	struct node *heads[KV_SPACES][HEIGHT_MAX];
+	struct chunk *chunks, *current; /* current: the one being filled; those behind it are empty */
+	size_t bytes;
+};
+
+struct front {
+	struct lock lock;       /* LEAF; of both tables, but that the moving one may be read by the
+				 * thread that moves it: nobody changes it */
+	struct cond room;       /* [lock] */
+	struct table *adding;   /* [lock] */
+	struct table *moving;   /* [lock]; empty: nothing is on its way */
+	size_t full;            /* bytes */
+	uint64_t random;        /* [lock] */
+	bool failed;            /* [lock] */
+	bool single;
+};
+
+static unsigned char *node_key(struct node *n)
+{
+	return (unsigned char *)(n->next + n->height);
+}
+
+static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static size_t rounded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/* Memory. */
+
+/* add_chunk: behind the current one. */
+static int add_chunk(struct table *t, size_t need)
+{
+	size_t room = need > CHUNK_BYTES ? need : CHUNK_BYTES;
+	struct chunk *c = malloc(sizeof(*c) + room);
+
+	if (!c)
+		return -KILN_ENOMEM;
+	c->room = room;
+	c->used = 0;
+	c->next = t->current ? t->current->next : t->chunks;
+	if (t->current)
+		t->current->next = c;
+	else
+		t->chunks = c;
+	t->current = c;
+	return 0;
+}
+
+static bool has_room(const struct chunk *c, size_t need)
+{
+	return c && c->room - c->used >= need;
+}
+
+/* ready: the current chunk has room for that many bytes. */
+static int ready(struct table *t, size_t need)
+{
+	struct chunk *next = t->current ? t->current->next : t->chunks;
+
+	if (has_room(t->current, need))
+		return 0;
+	if (!has_room(next, need))
+		return add_chunk(t, need);
+	t->current = next;
+	return 0;
+}
+
+static void *take(struct table *t, size_t bytes)
+{
+	struct chunk *c = t->current;
+	void *memory = c->bytes + c->used;
+
+	c->used += rounded(bytes);
+	return memory;
+}
+
+/* clear: large chunks are not kept. */
+static void clear(struct table *t)
+{
+	struct chunk **at = &t->chunks, *c;
+
+	while ((c = *at)) {
+		c->used = 0;
+		if (c->room == CHUNK_BYTES) {
+			at = &c->next;
+			continue;
+		}
+		*at = c->next;
+		free(c);
+	}
+	t->current = NULL;
+	t->bytes = 0;
+	memset(t->heads, 0, sizeof(t->heads));
+}
+
+static struct table *table_new(void)
+{
+	return calloc(1, sizeof(struct table));
+}
+
+static void table_free(struct table *t)
+{
+	while (t && t->chunks) {
+		struct chunk *next = t->chunks->next;
+
+		free(t->chunks);
+		t->chunks = next;
+	}
+	free(t);
+}
+
+struct front *front_new(size_t bytes, bool single)
+{
+	struct front *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->adding = table_new();
+	f->moving = table_new();
+	f->full = bytes;
+	f->single = single;
+	f->random = 0x9e3779b97f4a7c15;
+	lock_init(&f->lock, LOCK_RANK_LEAF, "front");
+	cond_init(&f->room);
+	if (f->adding && f->moving)
+		return f;
+	front_free(f);
+	return NULL;
+}
+
+void front_free(struct front *f)
+{
+	if (!f)
+		return;
+	table_free(f->adding);
+	table_free(f->moving);
+	cond_destroy(&f->room);
+	lock_destroy(&f->lock);
+	free(f);
+}
+
+/* Skip lists. */
+
+static struct node **head_of(const struct front *f, struct table *t, enum kv_space space)
+{
+	return t->heads[f->single ? 0 : space];
+}
+
+/* find: the first node with a key >= key; links[i], if wanted, is the pointer in front of it at
+ * level i. */
+static struct node *find(struct node **head, const void *key, size_t key_len, struct node ***links)
+{
+	struct node **at = head, *n, *seen = NULL;
+
+	for (int i = HEIGHT_MAX - 1; i >= 0; i--) {
+		while ((n = at[i]) && n != seen && compare(node_key(n), n->key_len, key, key_len) < 0)
+			at = n->next;
+		seen = n; /* not below the key: no need to compare it again one level down */
+		if (links)
+			links[i] = &at[i];
+	}
+	return at[0];
+}
+
+static struct node *find_equal(struct node **head, const void *key, size_t key_len)
+{
+	struct node *n = find(head, key, key_len, NULL);
+
+	return n && compare(node_key(n), n->key_len, key, key_len) == 0 ? n : NULL;
+}
+
+/* One level up with probability 1/4. */
+static uint8_t random_height(struct front *f)
+{
+	uint64_t *state = &f->random;
+	uint8_t height = 1;
+
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	for (uint64_t bits = *state >> 8; height < HEIGHT_MAX && (bits & 3) == 0; bits >>= 2)
+		height++;
+	return height;
+}
+
+static struct node *add_node(struct front *f, struct table *t, const void *key, uint16_t key_len,
+			     struct node ***links)
+{
+	uint8_t height = random_height(f);
+	struct node *n = take(t, sizeof(*n) + height * sizeof(n->next[0]) + key_len);
+
+	*n = (struct node){ .key_len = key_len, .height = height };
+	memcpy(node_key(n), key, key_len);
+	for (int i = 0; i < height; i++) {
+		n->next[i] = *links[i];
+		*links[i] = n;
+	}
+	return n;
+}
+
+static void set_value(struct table *t, struct node *n, const void *value, uint32_t len)
+{
+	if (len > n->value_room) {
+		n->value = take(t, len);
+		n->value_room = len;
+	}
+	if (len)
+		memcpy(n->value, value, len);
+	n->value_len = len;
+}
+
+static void add_record(struct front *f, const struct kv_batch *b, const struct kv_record *r)
+{
+	const unsigned char *key = b->bytes + r->at;
+	struct node **links[HEIGHT_MAX];
+	struct table *t = f->adding;
+	struct node *n = find(head_of(f, t, r->space), key, r->key_len, links);
+
+	if (!n || compare(node_key(n), n->key_len, key, r->key_len) != 0)
+		n = add_node(f, t, key, r->key_len, links);
+	n->deleted = r->kind == KV_DEL;
+	set_value(t, n, key + r->key_len, r->value_len);
+	t->bytes += sizeof(*n) + r->key_len + r->value_len;
+}
+
+/* Adding. */
+
+static size_t most_bytes(const struct kv_batch *b)
+{
+	const size_t node = sizeof(struct node) + HEIGHT_MAX * sizeof(struct node *) + 16;
+
+	return b->bytes_used + b->count * node;
+}
+
+static bool is_stuffed(const struct front *f)
+{
+	lock_assert_held(&f->lock);
+	return f->adding->bytes >= FRONT_MOST * f->full;
+}
+
+int front_add_ready(struct front *f, const struct kv_batch *b)
+{
+	lock_guard(&f->lock);
+	return is_stuffed(f) ? -KILN_EWOULDBLOCK : ready(f->adding, most_bytes(b));
+}
+
+bool front_add(struct front *f, const struct kv_batch *b)
+{
+	size_t before;
+
+	lock_guard(&f->lock);
+	before = f->adding->bytes;
+	for (size_t i = 0; i < b->count; i++)
+		add_record(f, b, &b->records[i]);
+	return before < f->full && f->adding->bytes >= f->full;
+}
+
+void front_await_room(struct front *f)
+{
+	lock_guard(&f->lock);
+	while (is_stuffed(f) && !f->failed)
+		cond_wait(&f->room, &f->lock);
+}
+
+void front_fail(struct front *f)
+{
+	lock_guard(&f->lock);
+	f->failed = true;
+	cond_broadcast(&f->room);
+}
+
+/* Moving on. */
+
+bool front_turn(struct front *f)
+{
+	struct table *full;
+
+	lock_guard(&f->lock);
+	if (f->moving->bytes)
+		return true;
+	full = f->adding;
+	if (full->bytes == 0)
+		return false;
+	f->adding = f->moving;
+	f->moving = full;
+	cond_broadcast(&f->room);
+	return true;
+}
+
+void front_each(struct front *f, void (*fn)(void *context, const struct front_change *c),
+		void *context)
+{
+	for (int space = 0; space < KV_SPACES; space++) {
+		for (struct node *n = f->moving->heads[space][0]; n; n = n->next[0]) {
+			struct front_change c = { .key = node_key(n), .key_len = n->key_len,
+						  .value = n->deleted ? NULL : n->value,
+						  .value_len = n->value_len, .space = space };
+
+			if (!n->deleted && !c.value)
+				c.value = "";
+			fn(context, &c);
+		}
+	}
+}
+
+void front_moved(struct front *f)
+{
+	lock_guard(&f->lock);
+	clear(f->moving);
+}
+
+/* Reading. */
+
+int front_get(struct front *f, enum kv_space space, const void *key, size_t key_len, void *buf,
+	      size_t cap, size_t *len)
+{
+	struct node *n;
+
+	lock_guard(&f->lock);
+	n = find_equal(head_of(f, f->adding, space), key, key_len);
+	if (!n)
+		n = find_equal(head_of(f, f->moving, space), key, key_len);
+	if (!n)
+		return 1;
+	if (n->deleted)
+		return -KILN_ENOENT;
+	*len = n->value_len;
+	if (cap && n->value_len)
+		memcpy(buf, n->value, n->value_len < cap ? n->value_len : cap);
+	return n->value_len > cap ? -KILN_ERANGE : 0;
+}
+
+struct row_head {
+	uint32_t value_len;
+	uint16_t key_len;
+	bool deleted;
+};
+
+static int add_row(struct front_rows *rows, struct node *n)
+{
+	struct row_head head = { n->value_len, n->key_len, n->deleted };
+	size_t need = rows->used + sizeof(head) + n->key_len + n->value_len;
+	unsigned char *at;
+
+	if (need > rows->room) {
+		size_t room = need < 4096 ? 4096 : 2 * need;
+		void *grown = realloc(rows->bytes, room);
+
+		if (!grown)
+			return -KILN_ENOMEM;
+		rows->bytes = grown;
+		rows->room = room;
+	}
+	at = rows->bytes + rows->used;
+	memcpy(at, &head, sizeof(head));
+	memcpy(at + sizeof(head), node_key(n), n->key_len);
+	if (n->value_len)
+		memcpy(at + sizeof(head) + n->key_len, n->value, n->value_len);
+	rows->used = need;
+	return 0;
+}
+
+/* within: n, or NULL where it lies beyond the range. */
+static struct node *within(struct node *n, const void *to, size_t to_len)
+{
+	return n && compare(node_key(n), n->key_len, to, to_len) < 0 ? n : NULL;
+}
+
+int front_range(struct front *f, enum kv_space space, const void *from, size_t from_len,
+		const void *to, size_t to_len, struct front_rows *rows)
+{
+	struct node *a, *m;
+	int count = 0, err = 0;
+
+	rows->used = rows->at = 0;
+	lock_guard(&f->lock);
+	a = within(find(head_of(f, f->adding, space), from, from_len, NULL), to, to_len);
+	m = within(find(head_of(f, f->moving, space), from, from_len, NULL), to, to_len);
+	while ((a || m) && count++ < ROWS_MOST && rows->used < ROWS_BYTES && !err) {
+		int order = !a ? 1 : !m ? -1 : compare(node_key(a), a->key_len, node_key(m),
+						       m->key_len);
+
+		err = add_row(rows, order <= 0 ? a : m);
+		if (order <= 0)
+			a = within(a->next[0], to, to_len);
+		if (order >= 0)
+			m = within(m->next[0], to, to_len);
+	}
+	rows->more = a || m;
+	return err;
+}
+
+bool front_row(const struct front_rows *rows, struct front_change *row)
+{
+	const unsigned char *at = rows->bytes + rows->at;
+	struct row_head head;
+
+	if (rows->at == rows->used)
+		return false;
+	memcpy(&head, at, sizeof(head));
+	at += sizeof(head);
+	*row = (struct front_change){ .key = at, .key_len = head.key_len,
+				      .value = head.deleted ? NULL : at + head.key_len,
+				      .value_len = head.value_len };
+	return true;
+}
+
+void front_row_next(struct front_rows *rows)
+{
+	struct front_change row;
+
+	if (front_row(rows, &row))
+		rows->at += sizeof(struct row_head) + row.key_len + row.value_len;
+}
+
+uint64_t front_bytes(struct front *f)
+{
+	lock_guard(&f->lock);
+	return f->adding->bytes + f->moving->bytes;
+}
