@@ -70,6 +70,12 @@ static int take_segment(struct journal *j, uint64_t bytes)
 	return 0;
 }
 
+/* disk_error: -KILN_EWOULDBLOCK is the journal's own: no segment is ready, and nothing is done. */
+static int disk_error(int err)
+{
+	return err == -KILN_EWOULDBLOCK ? -KILN_EIO : err;
+}
+
 static int next_segment(struct journal *j, uint64_t bytes)
 {
 	int err = take_segment(j, bytes);
@@ -78,7 +84,8 @@ static int next_segment(struct journal *j, uint64_t bytes)
 		return err;
 	j->offset = SEGMENT_HEAD;
 	j->touched = JOURNAL_PAGE;
-	return segment_start(j, j->current, __atomic_load_n(&j->durable, __ATOMIC_ACQUIRE));
+	return disk_error(segment_start(j, j->current,
+					__atomic_load_n(&j->durable, __ATOMIC_ACQUIRE)));
 }
 
 /* write_record: where it reaches into a page that this use has not written to, zeros fill that
@@ -92,8 +99,20 @@ static int write_record(struct journal *j, struct journal_record *rec)
 		until = j->touched = round_to_page(end);
 		memset(rec->bytes + rec->len, 0, until - end);
 	}
-	return j->disk->write(j->disk, j->current->fd, rec->bytes, until - j->offset, j->offset,
-			      false, &done);
+	return disk_error(j->disk->write(j->disk, j->current->fd, rec->bytes, until - j->offset,
+					 j->offset, false, &done));
+}
+
+/* accept: from now on a sync covers it. */
+static void accept(struct journal *j, uint64_t bytes)
+{
+	uint64_t quarter = j->current->size / 4, before = j->offset;
+
+	j->offset += bytes;
+	__atomic_store_n(&j->bytes, j->bytes + bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&j->accepted, j->accepted + 1, __ATOMIC_RELEASE);
+	if (before < quarter && j->offset >= quarter)
+		nudge(j);
 }
 
 int journal_append(struct journal *j, struct journal_record *rec, uint64_t *number)
@@ -113,34 +132,11 @@ int journal_append(struct journal *j, struct journal_record *rec, uint64_t *numb
 	h.generation = j->current->generation;
 	record_put_head(rec->bytes, &h);
 	err = write_record(j, rec);
-	if (err == -KILN_EWOULDBLOCK) /* says the disk: not the journal's meaning of it */
-		err = -KILN_EIO;
-	j->pending = rec->len;
+	if (err)
+		return err;
 	*number = h.number;
-	return err;
-}
-
-void journal_accept(struct journal *j)
-{
-	uint64_t quarter = j->current->size / 4, before = j->offset;
-
-	j->offset += j->pending;
-	__atomic_store_n(&j->bytes, j->bytes + j->pending, __ATOMIC_RELAXED);
-	__atomic_store_n(&j->accepted, j->accepted + 1, __ATOMIC_RELEASE);
-	if (before < quarter && j->offset >= quarter)
-		nudge(j);
-}
-
-/* The record is valid on the disk until the next one covers it; without its head it is not
- * replayed if the process ends before that. */
-int journal_undo(struct journal *j)
-{
-	static const unsigned char zeros[RECORD_HEAD];
-	size_t done;
-
-	__atomic_store_n(&j->undone, j->undone + 1, __ATOMIC_RELAXED);
-	return j->disk->write(j->disk, j->current->fd, zeros, sizeof(zeros), j->offset, false,
-			      &done);
+	accept(j, rec->len);
+	return 0;
 }
 
 int journal_await_room(struct journal *j, const struct journal_record *rec)
@@ -415,7 +411,6 @@ void journal_stats(struct journal *j, struct journal_stats *out)
 		.bytes = __atomic_load_n(&j->bytes, __ATOMIC_RELAXED),
 		.batches = __atomic_load_n(&j->accepted, __ATOMIC_RELAXED),
 		.syncs = __atomic_load_n(&j->syncs, __ATOMIC_RELAXED),
-		.undone = __atomic_load_n(&j->undone, __ATOMIC_RELAXED),
 		.switches = j->switches,
 		.segments = j->used.count + j->free.count,
 		.free_segments = j->free.count,

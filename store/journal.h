@@ -4,14 +4,14 @@
  * one flush of the device, no commit of the file system's own journal.  docs/format.md has the
  * bytes and says what is replayed and what is refused.
  *
- * Life: journal_open, journal_replay (once), journal_begin, then append/accept/undo and sync, and
+ * Life: journal_open, journal_replay (once), journal_begin, then append and sync, and
  * journal_close.  The owner says through struct journal_owner how far the database has come
  * without the journal ("persisted"); segments whose batches are all persisted are used again.
  *
- * Threads: encode: any.  append, accept, undo: one at a time, under the owner's lock, which also
- * makes the journal's order that of the applies.  sync: one thread at a time.  await_room, stats:
- * any.  Two threads of the journal's own: the keeper makes segments ahead of need, asks for
- * flushes and gives segments back; the syncer begins to sync a segment as soon as it is full. */
+ * Threads: encode: any.  append: one at a time, under the owner's lock, which also makes the
+ * journal's order that of the applies.  sync: one thread at a time.  await_room, stats: any.  Two
+ * threads of the journal's own: the keeper makes segments ahead of need, asks for flushes and gives
+ * segments back; the syncer begins to sync a segment as soon as it is full. */
 #ifndef STORE_JOURNAL_H
 #define STORE_JOURNAL_H
 
@@ -50,9 +50,9 @@ struct journal_options {
 };
 
 struct journal_stats {
-	uint64_t bytes, batches, syncs, switches, undone; /* since journal_begin */
+	uint64_t bytes, batches, syncs, switches; /* since journal_begin */
 	unsigned segments, free_segments;
-	uint64_t replayed;                                /* batches, at open */
+	uint64_t replayed;                        /* batches, at open */
 };
 
 /* journal_open: finds the segments; changes nothing but files whose making was cut short.
@@ -77,14 +77,12 @@ void journal_record_free(struct journal_record *rec);
 
 /* journal_append: writes rec as batch *number; it survives a killed process on return.
  * -KILN_EWOULDBLOCK: no segment is ready, nothing is done (journal_await_room).  Any other error:
- * the journal must not be written to again.  After 0 the caller calls exactly one of
- * journal_accept: the batch is applied; journal_undo: it is not, and its number is given again. */
+ * the journal must not be written to again.  What is appended cannot be taken back, so all that
+ * can refuse the batch is asked before. */
 int journal_append(struct journal *j, struct journal_record *rec, uint64_t *number);
-void journal_accept(struct journal *j);
-int journal_undo(struct journal *j);
 /* journal_await_room: until there is a segment for rec, or an error if there will be none. */
 int journal_await_room(struct journal *j, const struct journal_record *rec);
-/* journal_sync: everything accepted before the call is durable on return.  Once a sync of any
+/* journal_sync: everything appended before the call is durable on return.  Once a sync of any
  * segment has failed, on whichever thread, this call and all later ones return its error. */
 int journal_sync(struct journal *j);
 

@@ -59,11 +59,10 @@ struct journal {
 	struct segment *current;      /* changed with [lock] as well, so [lock] is enough to read it */
 	uint64_t offset;              /* where the next record goes */
 	uint64_t touched;             /* pages below have been written in this use */
-	uint64_t pending;             /* bytes of the record that is neither accepted nor undone */
 	unsigned char *page;
-	uint64_t accepted;            /* atomic; highest number accepted; written by the appender */
+	uint64_t accepted;            /* atomic; highest number appended; written by the appender */
 	uint64_t durable;             /* atomic; highest number synced; written with [lock] */
-	uint64_t bytes, undone;       /* atomic; written by the appender */
+	uint64_t bytes;               /* atomic; written by the appender */
 	uint64_t syncs;               /* atomic; written by journal_sync */
 	uint64_t replayed;            /* set before journal_begin */
 };

@@ -10,9 +10,9 @@
  *   - what the earlier one lacks is a gap.  Nothing beyond it is replayed, whatever is there, and
  *     nothing beyond it had been called durable: that is said only when all segments up to a
  *     number are synced, so no head in the later one can say it and have the journal refused.
- *   - what the earlier one has too much is a batch that was undone there and whose zeros were
- *     lost; its number was given again in the later one.  So a run ends before the number that
- *     the next segment's head begins with, which is what was accepted when that was taken.
+ *   - what the earlier one has too much is a batch that an earlier version of this program took
+ *     back there, with zeros that were lost; its number was given again in the later one.  So a
+ *     run ends before the number that the next segment's head begins with.
  *
  * Every head, of records and of segments, also says up to which number all was durable when it
  * was written.  A number that is missing though some head says that it was durable has been lost

@@ -55,9 +55,8 @@ static bool syncer_has_work(struct journal *j)
 	return s && !s->pinned;
 }
 
-/* A segment whose batches are all durable needs none: what was written to it since are the zeros
- * of undone ones, and recovery can do without.  One that is being synced (not all of it: that
- * began before) is left to end_sync. */
+/* A segment whose batches are all durable needs none.  One that is being synced (not all of it:
+ * that began before) is left to end_sync. */
 void journal_seal(struct journal *j, struct segment *s)
 {
 	lock_assert_held(&j->lock);

@@ -250,7 +250,6 @@ static int apply_once(struct rocks *r, const struct kv_batch *b, struct journal_
 	}
 	*full = front_add(r->front, b);
 	r->applied = number;
-	journal_accept(r->journal);
 	return 0;
 }
 
@@ -341,11 +340,11 @@ static char *stats_text(struct rocks *r)
 	journal_stats(r->journal, &j);
 	len = asprintf(&text,
 		       "journal: last batch %llu, %llu bytes, %llu syncs, %u segments (%u free), "
-		       "%llu taken, %llu undone, %llu replayed at open\n%s",
+		       "%llu taken, %llu replayed at open\n%s",
 		       (unsigned long long)j.batches, (unsigned long long)j.bytes,
 		       (unsigned long long)j.syncs, j.segments, j.free_segments,
-		       (unsigned long long)j.switches, (unsigned long long)j.undone,
-		       (unsigned long long)j.replayed, theirs ? theirs : "");
+		       (unsigned long long)j.switches, (unsigned long long)j.replayed,
+		       theirs ? theirs : "");
 	rocksdb_free(theirs);
 	return len < 0 ? NULL : text;
 }
