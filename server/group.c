@@ -2,6 +2,7 @@
  * taken back to it if it fails; then all are applied as one batch. */
 #include "server/schedule_inner.h"
 
+#include "server/admit.h"
 #include "server/conn.h"
 #include "server/dispatch.h"
 #include "server/ops.h"
@@ -72,7 +73,7 @@ int group_executed_before(struct txn *t, struct request *req)
 static int change_handle(struct volume *v, struct request *req)
 {
 	int before = group_executed_before(v->group, req);
-	int err;
+	int err = 0;
 
 	if (before < 0)
 		return before;
@@ -80,7 +81,10 @@ static int change_handle(struct volume *v, struct request *req)
 		return op_replay(req); /* also where the volume takes no changes any more */
 	if (req->op->flags & OP_RECORDED && volume_read_only(v))
 		return -KILN_EROFS;
-	err = req->op->handler(req);
+	if (req->op->class == OP_CHANGE) /* of OP_DATA it was asked before prepare */
+		err = admit_change(req);
+	if (!err)
+		err = req->op->handler(req);
 	return err ? err : record_put(v, req);
 }
 
@@ -154,6 +158,10 @@ int group_apply(struct volume *v, uint64_t *seq)
 	}
 	if (!txn_empty(v->group))
 		err = txn_apply(v->group, seq);
+	if (!err)
+		v->counters_applied = v->counters;
+	else if (err != -KILN_EWOULDBLOCK)
+		v->counters = v->counters_applied;
 	return err;
 }
 

@@ -135,7 +135,7 @@ static int group_close(struct worker *w, struct volume *v)
 	err = group_apply(v, &seq);
 	if (err == -KILN_EWOULDBLOCK && !w->may_block)
 		return err;
-	if (err)
+	if (err && err != -KILN_ENOSPC) /* of which the store says more, and once */
 		log_error("brick %u: changes could not be applied: %s", volume_brick(v),
 			  err_text(err));
 	stat_add(&w->stats.groups, 1);

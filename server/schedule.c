@@ -6,6 +6,7 @@
 #include "server/schedule_inner.h"
 
 #include "base/log.h"
+#include "server/admit.h"
 #include "server/dispatch.h"
 #include "server/session.h"
 #include "server/sleep.h"
@@ -25,6 +26,17 @@ void schedule_to_pool(struct worker *w, struct request *req, enum pool_kind kind
 	pool_submit(w->server->pool, kind, req);
 }
 
+static int prepare(struct request *req)
+{
+	int err = volume_read_only(req->volume) ? -KILN_EROFS : admit_change(req);
+
+	if (!err)
+		err = req->op->prepare(req);
+	if (!err)
+		admit_took(req);
+	return err;
+}
+
 /* With the turn held.  -KILN_EWOULDBLOCK (nothing done) or disposes of the request. */
 static int data_try(struct worker *w, struct request *req)
 {
@@ -33,7 +45,7 @@ static int data_try(struct worker *w, struct request *req)
 	read_aim(w, req);
 	err = group_executed_before(req->txn, req);
 	if (err == 0)
-		err = volume_read_only(req->volume) ? -KILN_EROFS : req->op->prepare(req);
+		err = prepare(req);
 	else if (err > 0)
 		err = 0; /* the answer is found again under the role */
 	if (err == -KILN_EWOULDBLOCK && !w->may_block)

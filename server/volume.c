@@ -19,8 +19,6 @@
 enum {
 	HANDLES_STEP = 4096,            /* handles given out without writing the allocator */
 	SPACE_CHECK_NS = 50 * 1000000,
-	RESERVE_MAX_BLOCKS = (64 << 20) / 512, /* kept free on a store, so that deletes work */
-	RESERVE_SHARE = 20,             /* ... or this share of a small one */
 };
 
 /* --- life ------------------------------------------------------------------------------------ */
@@ -289,7 +287,7 @@ static int load_records(struct volume *v)
 		return err;
 	v->next_handle = v->counters.next_handle;
 	v->boot_handle = v->counters.next_handle;
-	v->shown = v->counters;
+	v->shown = v->counters_applied = v->counters;
 	err = client_each(t, load_client, v);
 	if (!err)
 		opens_restore(v);
@@ -418,20 +416,22 @@ int volume_take_handle(struct volume *v, struct txn *t, uint64_t *handle)
 	return 0;
 }
 
-/* Blocks that may still be taken on the store; asked of the system a few times a second. */
+/* Blocks that may still be taken on the store; for memory asked of the system a few times a
+ * second. */
 static uint64_t space_left(struct volume *v)
 {
-	uint64_t now = clock_mono(), total, avail, reserve;
+	struct room *room = store_room(volume_store(v));
+	uint64_t now, total, avail;
 
+	if (room)
+		return room_left(room) / 512;
+	now = clock_mono();
 	if (v->space_checked_ns && now - v->space_checked_ns < SPACE_CHECK_NS)
 		return v->space_left;
 	v->space_checked_ns = now;
 	if (store_space(volume_store(v), &total, &avail) != 0)
 		return v->space_left;
-	reserve = total / 512 / RESERVE_SHARE;
-	if (reserve > RESERVE_MAX_BLOCKS)
-		reserve = RESERVE_MAX_BLOCKS;
-	v->space_left = avail / 512 > reserve ? avail / 512 - reserve : 0;
+	v->space_left = avail / 512;
 	return v->space_left;
 }
 

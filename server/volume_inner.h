@@ -76,6 +76,7 @@ struct volume {
 	struct request *done, *done_tail;    /* [role] executed, waiting for the group's apply */
 	unsigned done_count;                 /* [role] */
 	struct counters counters, counters_mark; /* [role] */
+	struct counters counters_applied;    /* [role] as of the last applied group */
 	bool counters_changed;               /* [role] */
 	uint64_t next_handle;                /* [role] */
 	struct effect *effects;              /* [role] */

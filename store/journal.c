@@ -63,6 +63,7 @@ static int take_segment(struct journal *j, uint64_t bytes)
 	segment_list_add(&j->used, s);
 	s->order = ++j->order;
 	s->first = j->accepted + 1;
+	s->before = __atomic_load_n(&j->bytes, __ATOMIC_RELAXED);
 	j->current = s;
 	j->switches++;
 	j->nudged = true;
@@ -141,12 +142,17 @@ int journal_append(struct journal *j, struct journal_record *rec, uint64_t *numb
 
 int journal_await_room(struct journal *j, const struct journal_record *rec)
 {
+	uint64_t refusals;
+
 	lock_guard(&j->lock);
-	while (!find_free(j, rec->len) && !j->failed) {
+	refusals = j->refusals;
+	while (!find_free(j, rec->len) && !j->failed && j->refusals == refusals) {
 		want(j, rec->len);
 		cond_wait(&j->room, &j->lock);
 	}
-	return find_free(j, rec->len) ? 0 : j->failed;
+	if (find_free(j, rec->len))
+		return 0;
+	return j->failed ? j->failed : -KILN_ENOSPC;
 }
 
 /* Keeping. */
@@ -190,15 +196,27 @@ static int add_segment(struct journal *j, uint64_t bytes)
 	return 0;
 }
 
+/* note_flushed: bytes is what had been accepted with the batch `accepted`, or less. */
+static void note_flushed(struct journal *j, uint64_t accepted, uint64_t bytes)
+{
+	if (j->owner.persisted(j->owner.context) < accepted)
+		return;
+	lock_guard(&j->lock);
+	j->flushed = bytes;
+}
+
 /* flush: a failure is the database's to tell, at the next apply; here it only means that no
  * segment comes free. */
 static void flush(struct journal *j)
 {
+	uint64_t bytes = __atomic_load_n(&j->bytes, __ATOMIC_ACQUIRE);
+	uint64_t accepted = __atomic_load_n(&j->accepted, __ATOMIC_ACQUIRE);
 	int err = j->owner.flush(j->owner.context);
 
 	if (err)
 		log_warn("the database could not be flushed: %s", err_text(err));
 	reclaim(j);
+	note_flushed(j, accepted, bytes);
 }
 
 /* await_oldest: the oldest segment could be given back, but for a sync of it that is under way.
@@ -229,6 +247,10 @@ static void ready_one(struct journal *j)
 			err = 0;
 	}
 	lock_guard(&j->lock);
+	if (err == -KILN_ENOSPC && j->wanted) {
+		j->refusals++;
+		j->wanted = 0;
+	}
 	if (err && j->wanted) {
 		log_error("the journal %s cannot grow: %s", j->path, err_text(err));
 		j->failed = err;
@@ -271,12 +293,22 @@ static bool owner_wants_flush(struct journal *j)
 	return j->owner.look_after && j->owner.look_after(j->owner.context);
 }
 
+static bool take_flush_wanted(struct journal *j)
+{
+	bool wanted;
+
+	lock_guard(&j->lock);
+	wanted = j->flush_wanted;
+	j->flush_wanted = false;
+	return wanted;
+}
+
 static void keep_once(struct journal *j)
 {
 	reclaim(j);
 	ready_one(j);
 	trim(j);
-	if (owner_wants_flush(j) || used_count(j) >= FLUSH_AT)
+	if (owner_wants_flush(j) || used_count(j) >= FLUSH_AT || take_flush_wanted(j))
 		flush(j);
 }
 
@@ -404,6 +436,24 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
+void journal_relieve(struct journal *j)
+{
+	lock_guard(&j->lock);
+	j->flush_wanted = j->nudged = true;
+	cond_signal(&j->work);
+}
+
+/* pending_bytes: what the segments in use have taken, as far as no flush has covered it. */
+static uint64_t pending_bytes(const struct journal *j)
+{
+	uint64_t from = j->used.first ? j->used.first->before : 0;
+
+	lock_assert_held(&j->lock);
+	if (from < j->flushed)
+		from = j->flushed;
+	return __atomic_load_n(&j->bytes, __ATOMIC_RELAXED) - from;
+}
+
 void journal_stats(struct journal *j, struct journal_stats *out)
 {
 	lock_guard(&j->lock);
@@ -415,5 +465,6 @@ void journal_stats(struct journal *j, struct journal_stats *out)
 		.segments = j->used.count + j->free.count,
 		.free_segments = j->free.count,
 		.replayed = j->replayed,
+		.pending = pending_bytes(j),
 	};
 }

@@ -53,6 +53,7 @@ struct journal_stats {
 	uint64_t bytes, batches, syncs, switches; /* since journal_begin */
 	unsigned segments, free_segments;
 	uint64_t replayed;                        /* batches, at open */
+	uint64_t pending;                         /* bytes that are not known to be persisted */
 };
 
 /* journal_open: finds the segments; changes nothing but files whose making was cut short.
@@ -80,11 +81,15 @@ void journal_record_free(struct journal_record *rec);
  * the journal must not be written to again.  What is appended cannot be taken back, so all that
  * can refuse the batch is asked before. */
 int journal_append(struct journal *j, struct journal_record *rec, uint64_t *number);
-/* journal_await_room: until there is a segment for rec, or an error if there will be none. */
+/* journal_await_room: until there is a segment for rec, or an error if there will be none;
+ * -KILN_ENOSPC: not now. */
 int journal_await_room(struct journal *j, const struct journal_record *rec);
 /* journal_sync: everything appended before the call is durable on return.  Once a sync of any
  * segment has failed, on whichever thread, this call and all later ones return its error. */
 int journal_sync(struct journal *j);
+
+/* journal_relieve: the keeper flushes now; does not wait.  Any thread. */
+void journal_relieve(struct journal *j);
 
 void journal_stats(struct journal *j, struct journal_stats *out);
 

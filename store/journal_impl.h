@@ -25,6 +25,7 @@ struct segment {
 	uint64_t order;               /* rises with each use; 0: not in use */
 	uint64_t generation;          /* random, of this use: old bytes never pass for new ones */
 	uint64_t first, last;         /* numbers; last: once sealed */
+	uint64_t before;              /* bytes accepted before this use */
 	/* [lock].  sealed: nothing more is written to this use.  synced: sealed, and no sync is
 	 * needed any more.  pinned: a thread is syncing it, so it stays in use, and open. */
 	bool sealed, synced, pinned;
@@ -52,6 +53,9 @@ struct journal {
 	uint64_t order;               /* [lock] of the last one taken */
 	unsigned next_name;           /* keeper, or the opener */
 	bool stop, nudged;            /* [lock] */
+	bool flush_wanted;            /* [lock] */
+	uint64_t flushed;             /* [lock] so many of the bytes are persisted */
+	uint64_t refusals;            /* [lock] times there was no room for a segment */
 	int failed;                   /* [lock] there will be no more segments, and why */
 	int sync_failed;              /* [lock] what the first sync that failed returned */
 	uint64_t switches;            /* [lock] */

@@ -112,6 +112,22 @@ char *kv_property(struct kv *kv, const char *name)
 	return kv->ops->property(kv, name);
 }
 
+uint64_t kv_debt(struct kv *kv)
+{
+	return kv->ops->debt ? kv->ops->debt(kv) : 0;
+}
+
+void kv_relieve(struct kv *kv)
+{
+	if (kv->ops->debt)
+		kv->ops->relieve(kv);
+}
+
+bool kv_collecting(struct kv *kv)
+{
+	return kv->ops->debt && kv->ops->collecting(kv);
+}
+
 void kv_break(struct kv *kv, const char *why)
 {
 	char *copy = strdup(why);
@@ -139,7 +155,7 @@ int kv_apply(struct kv *kv, const struct kv_batch *batch, unsigned flags, uint64
 	if (kv_broken(kv))
 		return -KILN_EBADSTORE;
 	err = kv->ops->apply(kv, batch, flags);
-	if (err == -KILN_EWOULDBLOCK)
+	if (err == -KILN_EWOULDBLOCK || (err == -KILN_ENOSPC && !kv_broken(kv)))
 		return err;
 	if (err) {
 		if (!kv_broken(kv))

@@ -6,8 +6,8 @@
  *
  * Sequence numbers: kv_apply gives each batch the next number, starting above every number
  * this process has seen; kv_sync makes everything up to a number durable.  After an apply or
- * sync has failed the store is *broken*: it refuses applies and syncs with -KILN_EBADSTORE
- * until it is opened anew; reads go on.
+ * sync has failed (but for room, see kv_apply) the store is *broken*: it refuses applies and syncs
+ * with -KILN_EBADSTORE until it is opened anew; reads go on.
  *
  * Threads: get, scan, view, value calls from any thread at once.  apply: any thread, calls are
  * serialised inside.  sync: one thread at a time (the committer).
@@ -82,12 +82,14 @@ struct kv_batch *kv_batch_new(void);
 void kv_batch_free(struct kv_batch *batch);
 void kv_batch_clear(struct kv_batch *batch);
 size_t kv_batch_count(const struct kv_batch *batch);
+size_t kv_batch_bytes(const struct kv_batch *batch); /* of its keys and values */
 int kv_batch_put(struct kv_batch *batch, enum kv_space space, const void *key, size_t key_len,
 		 const void *value, size_t value_len);
 int kv_batch_del(struct kv_batch *batch, enum kv_space space, const void *key, size_t key_len);
 
 /* kv_apply: all or nothing; visible to every later read; survives a killed process; *seq is its
- * number.  The batch is left as it was. */
+ * number.  The batch is left as it was.  -KILN_ENOSPC: nothing is applied, and the store is whole:
+ * the disk has no room, and it has not come in some seconds. */
 int kv_apply(struct kv *kv, const struct kv_batch *batch, unsigned flags, uint64_t *seq);
 /* kv_sync: on return everything applied before the call is durable; *through is the highest
  * such number.  One device flush where the file system allows. */
@@ -96,6 +98,13 @@ int kv_sync(struct kv *kv, uint64_t *through);
 /* kv_view_new: a snapshot of the latest applied state. */
 struct kv_view *kv_view_new(struct kv *kv); /* NULL: out of memory */
 void kv_view_free(struct kv *kv, struct kv_view *view);
+
+/* kv_debt: bytes that have been applied and must still be written to files.  kv_relieve: asks for
+ * that to be done now; does not wait.  kv_collecting: room that is taken for nothing is being
+ * given back.  Any thread. */
+uint64_t kv_debt(struct kv *kv);
+void kv_relieve(struct kv *kv);
+bool kv_collecting(struct kv *kv);
 
 /* kv_property: a back end's own figures as text for `kiln status` and benchmarks, malloc'd;
  * NULL if not known.  Names: "size_bytes" (a number), "stats". */

@@ -52,6 +52,11 @@ void kv_batch_clear(struct kv_batch *b)
 	b->bytes_room = 0;
 }
 
+size_t kv_batch_bytes(const struct kv_batch *b)
+{
+	return b->bytes_used;
+}
+
 size_t kv_batch_count(const struct kv_batch *b)
 {
 	return b->count;

@@ -21,13 +21,17 @@ struct kv_ops {
 	int (*scan_next)(struct kv_scan *scan, const void **key, size_t *key_len,
 			 const void **value, size_t *value_len);
 	void (*scan_close)(struct kv_scan *scan);
-	/* apply: -KILN_EWOULDBLOCK with nothing done, or any other error with the store broken.
+	/* apply: -KILN_EWOULDBLOCK or -KILN_ENOSPC with nothing done, or any other error with the
+	 * store broken.
 	 * Several threads at once. */
 	int (*apply)(struct kv *kv, const struct kv_batch *batch, unsigned flags);
 	int (*sync)(struct kv *kv);
 	struct kv_view *(*view_new)(struct kv *kv);
 	void (*view_free)(struct kv *kv, struct kv_view *view);
 	char *(*property)(struct kv *kv, const char *name);
+	uint64_t (*debt)(struct kv *kv); /* NULL: never any; then the next two are not called */
+	void (*relieve)(struct kv *kv);
+	bool (*collecting)(struct kv *kv);
 };
 
 /* The head of every back end's own struct. */

@@ -15,6 +15,7 @@
  * Why each setting is as it is: kv_rocks_options.c. */
 #include "store/kv_rocks_impl.h"
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "store/format.h"
@@ -32,6 +33,8 @@ enum { GET_MANY_MAX = 256 };
 #define CACHE_DEFAULT (32 << 20)
 #define BUFFER_DEFAULT (16 << 20)
 #define FRONT_SHARE 16 /* a table of the front takes a sixteenth of a memtable */
+#define ASK_NS (20 * NS_PER_MS)       /* whether RocksDB goes on after a full disk */
+#define IMPATIENT_NS (12 * NS_PER_S)  /* of who opens or closes */
 #define LITTLE_SHARE 8 /* an eighth of the blob files is little garbage */
 #define PLENTY 4       /* times what the blob files take: room enough on the disk */
 #define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
@@ -192,16 +195,43 @@ void rocks_put_number(struct rocks *r, rocksdb_writebatch_t *w, uint64_t number)
 	rocksdb_writebatch_put_cf(w, r->number, NUMBER_KEY, 1, (const char *)&le, sizeof(le));
 }
 
+static int write_once(struct rocks *r, rocksdb_writebatch_t *w, char **error)
+{
+	*error = NULL;
+	rocks_quiet();
+	rocksdb_write(r->db, r->write, w, error);
+	return *error ? code_of(*error) : 0;
+}
+
+/* await_disk: whether to try again. */
+static bool await_disk(struct rocks *r, const char *error, uint64_t *since)
+{
+	const struct timespec pause = { .tv_nsec = ASK_NS };
+
+	if (!*since)
+		*since = clock_mono();
+	if (!__atomic_load_n(&r->patient, __ATOMIC_RELAXED) && clock_mono() - *since > IMPATIENT_NS)
+		return false;
+	if (!__atomic_exchange_n(&r->full_disk, true, __ATOMIC_RELAXED))
+		log_warn("the database waits for room on its disk: %s", error);
+	nanosleep(&pause, NULL);
+	return true;
+}
+
+/* RocksDB tells nobody when it goes on, so it is asked. */
 int rocks_write(struct rocks *r, rocksdb_writebatch_t *w)
 {
-	char *error = NULL;
+	uint64_t since = 0;
+	char *error;
 	int err;
 
-	rocks_quiet();
-	rocksdb_write(r->db, r->write, w, &error);
-	if (!error)
+	while ((err = write_once(r, w, &error)) == -KILN_ENOSPC && await_disk(r, error, &since))
+		rocksdb_free(error);
+	if (!err) {
+		if (since && __atomic_exchange_n(&r->full_disk, false, __ATOMIC_RELAXED))
+			log_info("the database %s goes on", r->path);
 		return 0;
-	err = code_of(error);
+	}
 	kv_break(&r->kv, error);
 	rocksdb_free(error);
 	return err == -KILN_EWOULDBLOCK ? -KILN_EIO : err;
@@ -349,6 +379,24 @@ static char *stats_text(struct rocks *r)
 	return len < 0 ? NULL : text;
 }
 
+static uint64_t rocks_debt(struct kv *kv)
+{
+	struct journal_stats stats;
+
+	journal_stats(rocks_of(kv)->journal, &stats);
+	return stats.pending;
+}
+
+static void rocks_relieve(struct kv *kv)
+{
+	journal_relieve(rocks_of(kv)->journal);
+}
+
+static bool rocks_collecting(struct kv *kv)
+{
+	return rocks_collector_at_work(rocks_of(kv)->collector);
+}
+
 static char *rocks_property(struct kv *kv, const char *name)
 {
 	struct rocks *r = rocks_of(kv);
@@ -364,7 +412,9 @@ static void rocks_close(struct kv *kv)
 {
 	struct rocks *r = rocks_of(kv);
 
+	__atomic_store_n(&r->patient, false, __ATOMIC_RELAXED);
 	journal_close(r->journal);
+	rocks_collector_free(r->collector);
 	rocks_move_end(r);
 	for (int i = 0; i < r->handle_count; i++)
 		rocksdb_column_family_handle_destroy(r->handles[i]);
@@ -476,6 +526,10 @@ static void steer_collection(struct rocks *r)
 	uint64_t size = figure(r, cf, "rocksdb.live-blob-file-size");
 	enum rocks_cutoff cutoff = ROCKS_CUTOFF_OLDEST;
 
+	if (rocks_collector_has_it(r->collector)) {
+		r->cutoff = ROCKS_CUTOFF_THEIRS;
+		return;
+	}
 	if (garbage > GARBAGE_BUFFERS * r->buffer_bytes && garbage > size / 2)
 		cutoff = ROCKS_CUTOFF_ALL;
 	else if (garbage <= size / LITTLE_SHARE && free_bytes(r) / PLENTY > size)
@@ -549,9 +603,14 @@ static int open_journal(struct rocks *r, const char *path, const struct kv_optio
 		err = journal_replay(r->journal, number, replay_one, r, &through, why);
 	if (!err && through != number)
 		err = flush_replayed(r, through, why);
+	if (err)
+		return err;
+	r->collector = rocks_collector_new(r->db, r->spaces[KV_REST], r->path, r->buffer_bytes);
+	err = r->collector ? journal_begin(r->journal, through, &owner, why) : -KILN_ENOMEM;
 	if (!err)
-		err = journal_begin(r->journal, through, &owner, why);
-	return err ? err : rocks_move_begin(r);
+		err = rocks_move_begin(r);
+	__atomic_store_n(&r->patient, !err, __ATOMIC_RELAXED);
+	return err;
 }
 
 /* open_families: r->db, or what RocksDB says. */
@@ -601,6 +660,9 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 		.view_new = rocks_view_new,
 		.view_free = rocks_view_free,
 		.property = rocks_property,
+		.debt = rocks_debt,
+		.relieve = rocks_relieve,
+		.collecting = rocks_collecting,
 	};
 	struct rocks *r = calloc(1, sizeof(*r));
 	int err;

@@ -5,6 +5,7 @@
 #include "store/front.h"
 #include "store/journal.h"
 #include "store/kv_impl.h"
+#include "store/kv_rocks_collect.h"
 #include "store/kv_rocks_options.h"
 
 #include <pthread.h>
@@ -27,10 +28,13 @@ struct rocks {
 	rocksdb_writeoptions_t *write;
 	rocksdb_compactoptions_t *flush_options;
 	struct journal *journal;
+	struct rocks_collector *collector;
 	char *path; /* of the database, owned */
 	uint64_t buffer_bytes;
 	enum rocks_cutoff cutoff; /* the journal's keeper's */
 	bool complained;          /* the journal's keeper's */
+	bool full_disk;           /* atomic: RocksDB takes nothing because of one */
+	bool patient;             /* atomic: neither opening nor closing: room is waited for */
 	struct front *front;
 	/* Held over the append to the journal and the change of the front, so that both have
 	 * one order; neither waits for anything but the copying of bytes. */
@@ -63,7 +67,9 @@ static inline struct rocks *rocks_of(struct kv *kv)
 void rocks_quiet(void);
 /* rocks_error: a code for RocksDB's text, which is freed; NULL: 0. */
 int rocks_error(char *text);
-/* rocks_write: into the memtables; an error has broken the store. */
+/* rocks_write: into the memtables; an error has broken the store.  Where a flush has found no room
+ * on the disk RocksDB takes nothing until it has tried again, which it does every five seconds: that
+ * is waited for. */
 int rocks_write(struct rocks *r, rocksdb_writebatch_t *w);
 /* rocks_put, rocks_put_number: into w.  value NULL: deleted. */
 void rocks_put(struct rocks *r, rocksdb_writebatch_t *w, const struct front_change *c);

@@ -7,8 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The blob files of which a compaction moves what it meets: none, the oldest quarter, all. */
-enum rocks_cutoff { ROCKS_CUTOFF_NONE, ROCKS_CUTOFF_OLDEST, ROCKS_CUTOFF_ALL };
+/* The blob files of which a compaction moves what it meets: none, the oldest quarter, all; or what
+ * the collector has set (kv_rocks_collect.h). */
+enum rocks_cutoff { ROCKS_CUTOFF_NONE, ROCKS_CUTOFF_OLDEST, ROCKS_CUTOFF_ALL, ROCKS_CUTOFF_THEIRS };
 /* rocks_cutoff_text: as the value of RocksDB's option; static. */
 const char *rocks_cutoff_text(enum rocks_cutoff cutoff);
 /* Deletions in one table that are worth a compaction or a flush. */

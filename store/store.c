@@ -23,6 +23,7 @@ struct store {
 	struct data *data;
 	struct committer *committer;
 	struct cache *cache; /* NULL: none */
+	struct room *room;   /* NULL: mem */
 };
 
 /* choose: fills in what a new store shall be, or checks what is asked against what it is. */
@@ -99,9 +100,46 @@ static int check_space(struct store *s, char **why)
 		       OPEN_SPACE >> 10);
 }
 
+static uint64_t debt(void *context)
+{
+	return kv_debt(context);
+}
+
+static void relieve(void *context)
+{
+	kv_relieve(context);
+}
+
+static bool collecting(void *context)
+{
+	return kv_collecting(context);
+}
+
+static int watch_room(struct store *s, char **why)
+{
+	struct room_owner owner = { .debt = debt, .relieve = relieve, .collecting = collecting,
+				    .context = s->kv };
+	int err = room_watch(s->room, &owner);
+
+	return err ? why_set(why, err, "cannot watch the room on %s: %s", s->dir, err_text(err))
+		   : 0;
+}
+
+static int open_room(struct store *s, char **why)
+{
+	int err = 0;
+
+	if (strcmp(s->format.backend, "mem") != 0)
+		err = room_open(s->dir, s->dir_fd, &s->room);
+	return err ? why_set(why, err, "cannot open %s/reserve: %s", s->dir, err_text(err)) : 0;
+}
+
 static int open_parts(struct store *s, const struct store_options *o, bool fresh, char **why)
 {
-	int err = check_space(s, why);
+	int err = open_room(s, why);
+
+	if (!err)
+		err = check_space(s, why);
 
 	if (!err && !s->kv)
 		err = open_kv(s, o, fresh, why);
@@ -116,7 +154,8 @@ static int open_parts(struct store *s, const struct store_options *o, bool fresh
 	if (err)
 		return err;
 	err = commit_start(s->kv, s->data, &o->commit, &s->committer);
-	return err ? why_set(why, err, "cannot start the committer: %s", err_text(err)) : 0;
+	return err ? why_set(why, err, "cannot start the committer: %s", err_text(err))
+		   : watch_room(s, why);
 }
 
 static int open_format(struct store *s, const struct store_options *o, bool *fresh, char **why)
@@ -163,9 +202,11 @@ void store_close(struct store *s)
 	if (!s)
 		return;
 	commit_stop(s->committer);
+	room_unwatch(s->room);
 	cache_free(s->cache);
 	data_close(s->data);
 	kv_close(s->kv);
+	room_close(s->room);
 	if (s->lock_fd >= 0)
 		close(s->lock_fd);
 	if (s->dir_fd >= 0)
@@ -187,6 +228,11 @@ struct data *store_data(struct store *s)
 struct cache *store_cache(struct store *s)
 {
 	return s->cache;
+}
+
+struct room *store_room(struct store *s)
+{
+	return s->room;
 }
 
 struct committer *store_committer(struct store *s)
@@ -230,5 +276,7 @@ int store_space(struct store *s, uint64_t *total, uint64_t *avail)
 		return err_from_errno(errno);
 	*total = (uint64_t)fs.f_blocks * fs.f_frsize;
 	*avail = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (*avail > room_left(s->room))
+		*avail = room_left(s->room);
 	return 0;
 }

@@ -5,6 +5,7 @@
  *   DIR/db/      the database
  *   DIR/journal/ the journal in front of it
  *   DIR/data/    data files
+ *   DIR/reserve  room held back (store/room.h)
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -12,6 +13,7 @@
 #include "store/commit.h"
 #include "store/data.h"
 #include "store/kv.h"
+#include "store/room.h"
 
 struct store;
 
@@ -38,7 +40,10 @@ struct committer *store_committer(struct store *s);
 const char *store_dir(const struct store *s);
 const char *store_backend(const struct store *s);
 const char *store_layout(const struct store *s);
-/* store_space: bytes in all and free of the file system below DIR (memory for mem). */
+/* store_room: NULL for a back end that takes none. */
+struct room *store_room(struct store *s);
+/* store_space: bytes in all of the file system below DIR (memory for mem), and those that may still
+ * be written there. */
 int store_space(struct store *s, uint64_t *total, uint64_t *avail);
 
 #endif

@@ -309,8 +309,10 @@ int txn_apply(struct txn *t, uint64_t *seq)
 		err = apply(t, batch, seq);
 	if (err == -KILN_EWOULDBLOCK)
 		return err;
-	if (!err)
+	if (!err) {
+		room_took(store_room(t->store), kv_batch_bytes(batch));
 		commit_applied(store_committer(t->store), *seq);
+	}
 	drop_changes(t);
 	return err;
 }
