@@ -199,16 +199,19 @@ void session_disconnected(struct session *s, struct conn *c, bool unmounted)
 struct tick {
 	struct session *late[64];
 	unsigned count;
-	uint64_t now_ns, timeout_ns;
+	uint64_t timeout_ns;
 };
 
+/* The clock is read under the lock: a session that comes or goes meanwhile is not older than now. */
 static void tick_volume(void *context, struct volume *v)
 {
 	struct tick *t = context;
+	uint64_t now;
 
 	lock_guard(&v->lock);
+	now = clock_mono();
 	for (struct session *s = v->sessions; s && t->count < 64; s = s->next) {
-		if (s->conn || t->now_ns - s->away_since_ns < t->timeout_ns)
+		if (s->conn || now - s->away_since_ns < t->timeout_ns)
 			continue;
 		session_get(s);
 		t->late[t->count++] = s;
@@ -217,8 +220,7 @@ static void tick_volume(void *context, struct volume *v)
 
 void session_tick(struct server *server)
 {
-	struct tick t = { .now_ns = clock_mono(),
-			  .timeout_ns = server->options.session_timeout_ns };
+	struct tick t = { .timeout_ns = server->options.session_timeout_ns };
 
 	volumes_each(server->volumes, tick_volume, &t);
 	for (unsigned i = 0; i < t.count; i++) {

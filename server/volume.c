@@ -794,9 +794,10 @@ int volume_info(struct volume *v, struct volume_info *out)
 void volume_each_session(struct volume *v, void (*fn)(void *context, const struct session_info *),
 			 void *context)
 {
-	uint64_t now = clock_mono();
+	uint64_t now;
 
 	lock_guard(&v->lock);
+	now = clock_mono(); /* under the lock: not before any away_since_ns */
 	for (struct session *s = v->sessions; s; s = s->next) {
 		struct session_info info = {
 			.client = s->client,

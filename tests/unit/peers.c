@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/hello.h"
 #include "base/log.h"
+#include "server/session.h"
 #include "server/volumes.h"
 
 #include <dirent.h>
@@ -146,6 +147,41 @@ static void who_stays_away_holds_up_nobody(void **state)
 		least = took < least ? took : least;
 	}
 	assert_true(least < NS_PER_S / 2);
+	embed_free(e);
+}
+
+struct looking {
+	struct server *server;
+	bool stop; /* atomic */
+};
+
+static void *keep_looking(void *context)
+{
+	struct looking *l = context;
+
+	while (!__atomic_load_n(&l->stop, __ATOMIC_RELAXED))
+		session_tick(l->server);
+	return NULL;
+}
+
+/* Clients come and go while it is looked for who has been away too long: nobody has. */
+static void who_comes_just_now_is_not_late(void **state)
+{
+	struct embed *e = begin();
+	struct looking l = { .server = e->server };
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, keep_looking, &l), 0);
+	for (unsigned i = 0; i < 400; i++) {
+		int fd = dial(e);
+
+		say_hello(fd, HELLO_LIBRARY, 1 + i);
+		hear_reply(fd);
+		close(fd);
+	}
+	__atomic_store_n(&l.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(sessions_of(e).sessions, 400);
 	embed_free(e);
 }
 
@@ -548,6 +584,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hanging_up_leaves_nobody_connected),
 		cmocka_unit_test(who_stays_away_holds_up_nobody),
+		cmocka_unit_test(who_comes_just_now_is_not_late),
 		cmocka_unit_test(descriptors_that_are_not_wanted_are_closed),
 		cmocka_unit_test(a_silent_client_that_ends_costs_nothing),
 		cmocka_unit_test(a_full_connection_that_drains_is_quiet),
