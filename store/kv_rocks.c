@@ -605,6 +605,7 @@ static int open_journal(struct rocks *r, const char *path, const struct kv_optio
 		err = flush_replayed(r, through, why);
 	if (err)
 		return err;
+	r->applied = r->moving_through = through;
 	r->collector = rocks_collector_new(r->db, r->spaces[KV_REST], r->path, r->buffer_bytes);
 	err = r->collector ? journal_begin(r->journal, through, &owner, why) : -KILN_ENOMEM;
 	if (!err)

@@ -15,12 +15,16 @@ static void fill_one(void *context, const struct front_change *c)
 	rocks_put(f->rocks, f->batch, c);
 }
 
-/* turn: what has been applied so far is on its way, all of it or nothing of a batch. */
+/* turn: what has been applied so far is on its way, all of it or nothing of a batch.  Of batches
+ * without a change there is the number alone. */
 static bool turn(struct rocks *r)
 {
+	bool some;
+
 	lock_guard(&r->apply_lock);
+	some = front_turn(r->front) || r->moving_through != r->applied;
 	r->moving_through = r->applied;
-	return front_turn(r->front);
+	return some;
 }
 
 /* move_on: one batch for the database, so that its files hold a prefix of what was applied at every

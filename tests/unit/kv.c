@@ -221,6 +221,26 @@ static void a_view_stays_as_it_was(void **state)
 	kv_view_free(f->kv, view);
 }
 
+/* Not even of batches without a change: what is closed holds all there was. */
+static void nothing_is_replayed_after_a_close(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_batch *empty = kv_batch_new();
+	uint64_t seq;
+	char *stats;
+
+	put(f->kv, KV_INODE, "a", "one");
+	kv_view_free(f->kv, kv_view_new(f->kv));
+	assert_int_equal(kv_apply(f->kv, empty, 0, &seq), 0);
+	kv_batch_free(empty);
+	close_kv(f);
+	f->kv = open_kv(f, false);
+	expect(f->kv, NULL, KV_INODE, "a", "one");
+	stats = kv_property(f->kv, "stats");
+	assert_non_null(strstr(stats, ", 0 replayed at open"));
+	free(stats);
+}
+
 static void figures_are_told(void **state)
 {
 	struct kv *kv = ((struct fixture *)*state)->kv;
@@ -824,6 +844,7 @@ int main(int argc, char **argv)
 		ON_ALL(a_failed_apply_or_sync_breaks_the_store),
 		ON_ALL(several_threads_apply_at_once),
 		ON_ALL(what_is_read_is_what_was_applied),
+		ON_ROCKS(nothing_is_replayed_after_a_close),
 		ON_ROCKS(the_wrong_layout_is_refused),
 		ON_ROCKS(a_failed_early_sync_breaks_the_store),
 		ON_ROCKS(a_killed_process_loses_nothing),
