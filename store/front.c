@@ -114,14 +114,15 @@ static void *take(struct table *t, size_t bytes)
 	return memory;
 }
 
-/* clear: large chunks are not kept. */
-static void clear(struct table *t)
+/* clear: about as much is kept as it takes to be full, in chunks of the usual size. */
+static void clear(struct table *t, size_t keep)
 {
 	struct chunk **at = &t->chunks, *c;
 
 	while ((c = *at)) {
 		c->used = 0;
-		if (c->room == CHUNK_BYTES) {
+		if (c->room == CHUNK_BYTES && keep >= CHUNK_BYTES) {
+			keep -= CHUNK_BYTES;
 			at = &c->next;
 			continue;
 		}
@@ -346,7 +347,7 @@ void front_each(struct front *f, void (*fn)(void *context, const struct front_ch
 void front_moved(struct front *f)
 {
 	lock_guard(&f->lock);
-	clear(f->moving);
+	clear(f->moving, f->full + f->full / 2 + CHUNK_BYTES);
 }
 
 /* Reading. */

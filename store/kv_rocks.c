@@ -426,7 +426,6 @@ static void rocks_close(struct kv *kv)
 	rocksdb_readoptions_destroy(r->read_persisted);
 	rocksdb_compactoptions_destroy(r->flush_options);
 	rocksdb_cache_destroy(r->cache);
-	rocksdb_writebatch_destroy(r->moving);
 	front_free(r->front);
 	lock_destroy(&r->apply_lock);
 	lock_destroy(&r->move_lock);
@@ -554,9 +553,10 @@ static bool look_after(void *context)
 /* replay_one: straight into the database: nobody reads yet. */
 static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
 {
+	rocksdb_writebatch_t *w = rocksdb_writebatch_create();
 	struct rocks *r = context;
+	int err;
 
-	rocksdb_writebatch_clear(r->moving);
 	for (size_t i = 0; i < b->count; i++) {
 		const struct kv_record *rec = &b->records[i];
 		const unsigned char *key = b->bytes + rec->at;
@@ -564,10 +564,12 @@ static int replay_one(void *context, uint64_t number, const struct kv_batch *b)
 					  .value = rec->kind == KV_PUT ? key + rec->key_len : NULL,
 					  .value_len = rec->value_len, .space = rec->space };
 
-		rocks_put(r, r->moving, &c);
+		rocks_put(r, w, &c);
 	}
-	rocks_put_number(r, r->moving, number);
-	return rocks_write(r, r->moving);
+	rocks_put_number(r, w, number);
+	err = rocks_write(r, w);
+	rocksdb_writebatch_destroy(w);
+	return err;
 }
 
 /* flush_replayed: the journal begins anew, so what it held must be in files before. */
@@ -680,7 +682,6 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 	make_read_write_options(r);
 	r->cache = rocks_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
 	r->path = strdup(path);
-	r->moving = rocksdb_writebatch_create();
 	r->front = front_new(r->buffer_bytes / FRONT_SHARE, strcmp(options->layout, "single") == 0);
 	err = r->path && r->front ? open_families(r, path, options, why) : -KILN_ENOMEM;
 	if (!err)

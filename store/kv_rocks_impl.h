@@ -13,7 +13,6 @@
 
 enum { TIER_ALL, TIER_CACHE, TIERS };
 enum { TIER_PERSISTED = 2 }; /* RocksDB's kPersistedTier: what is in memory only is not seen */
-enum { WRITE_WAIT, WRITE_NOSTALL, WRITES };
 enum { FAMILIES = KV_SPACES + 1 };
 
 struct rocks {
@@ -43,8 +42,7 @@ struct rocks {
 	/* Held while what is on its way in the front is written to the database, which can wait
 	 * for a flush. */
 	struct lock move_lock;
-	rocksdb_writebatch_t *moving; /* [move_lock] */
-	uint64_t moving_through;      /* [move_lock] number of the last batch on its way */
+	uint64_t moving_through; /* [move_lock] number of the last batch on its way */
 	struct lock mover_lock;
 	struct cond mover_work;
 	pthread_t mover;

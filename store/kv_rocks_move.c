@@ -31,15 +31,14 @@ static bool turn(struct rocks *r)
  * moment, with the number of the last one. */
 static int move_on(struct rocks *r)
 {
-	struct filling f = { r, r->moving };
+	struct filling f = { r, rocksdb_writebatch_create() };
 	int err;
 
 	lock_assert_held(&r->move_lock);
-	rocksdb_writebatch_clear(r->moving);
 	front_each(r->front, fill_one, &f);
-	rocks_put_number(r, r->moving, r->moving_through);
-	err = rocks_write(r, r->moving);
-	rocksdb_writebatch_clear(r->moving);
+	rocks_put_number(r, f.batch, r->moving_through);
+	err = rocks_write(r, f.batch);
+	rocksdb_writebatch_destroy(f.batch);
 	if (err)
 		front_fail(r->front);
 	else

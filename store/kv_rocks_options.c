@@ -50,7 +50,7 @@ static void set_journal(rocksdb_options_t *o)
 
 /* Small memtables keep the skip list shallow (16 MiB against 64: a fifth off every put); the
  * bloom filter in front of it answers for the names that are not there.  With `split` there is
- * one per space: together they are bounded.  Applies come one at a time (apply_lock), so the
+ * one per space: together they are bounded.  Writes come one at a time (move_lock), so the
  * machinery for many threads in one memtable is off. */
 static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
 {
