@@ -15,7 +15,7 @@ struct durable_view; /* counted; the caller of durable_take owns one reference *
 struct durable *durable_new(struct kv *kv);
 void durable_free(struct durable *d); /* nobody has a view any more */
 
-/* durable_want: from now on views are taken; they cost a snapshot each sync. */
+/* durable_want: from now on views are taken; each sync has one more to make. */
 void durable_want(struct durable *d);
 bool durable_wanted(const struct durable *d);
 /* durable_publish: takes the view over; -KILN_ENOMEM: the old one stays. */

@@ -69,7 +69,8 @@ int kv_get_many(struct kv *kv, const struct kv_view *view, enum kv_space space,
 
 /* kv_scan_*: ascending from `from` (inclusive) to `to` (exclusive).  kv_scan_next returns 1 and
  * points key and value into the scan (valid until the next call on it), 0 at the end, or an
- * error (-KILN_EWOULDBLOCK with KV_CACHED). */
+ * error (-KILN_EWOULDBLOCK with KV_CACHED).  Without a view: of what is applied while the walk is
+ * open it may show each change or not, of one batch too; all else it shows, and nothing twice. */
 int kv_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space space, const void *from,
 		 size_t from_len, const void *to, size_t to_len, unsigned flags,
 		 struct kv_scan **out);
@@ -95,8 +96,9 @@ int kv_apply(struct kv *kv, const struct kv_batch *batch, unsigned flags, uint64
  * such number.  One device flush where the file system allows. */
 int kv_sync(struct kv *kv, uint64_t *through);
 
-/* kv_view_new: a snapshot of the latest applied state. */
-struct kv_view *kv_view_new(struct kv *kv); /* NULL: out of memory */
+/* kv_view_new: a snapshot of the latest applied state.  It can wait where an apply would.  NULL: out
+ * of memory, or the store is broken. */
+struct kv_view *kv_view_new(struct kv *kv);
 void kv_view_free(struct kv *kv, struct kv_view *view);
 
 /* kv_debt: bytes that have been applied and must still be written to files.  kv_relieve: asks for

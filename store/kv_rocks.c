@@ -477,17 +477,16 @@ static uint64_t persisted(void *context)
 
 /* flush: the C interface flushes single families only (tried: with atomic_flush too), which
  * would tear the prefix.  A compaction flushes all of them together first; that of NUMBER_KEY's
- * own family then costs next to nothing.  It has no error to return: the number has. */
+ * own family then costs next to nothing.  It has no error to return: the number has.  In a broken
+ * store what has been moved before is flushed all the same. */
 static int flush(void *context)
 {
 	struct rocks *r = context;
 	int err = rocks_move(r);
 
-	if (err)
-		return err;
 	rocksdb_compact_range_cf_opt(r->db, r->number, r->flush_options, NUMBER_KEY, 1, NUMBER_KEY,
 				     1);
-	return 0;
+	return err;
 }
 
 /* set_cutoff: tried again at the next look where it fails, on a full disk for one. */

@@ -20,7 +20,6 @@ struct rocks_scan {
 	bool shown; /* where the iterator is has been given out, or a row stands for it */
 	struct front_rows rows;
 	struct front_change last; /* row that was looked at */
-	unsigned char *from;      /* of the latest beginning anew; NULL: none yet */
 	size_t to_len;
 	char to[]; /* the upper bound: RocksDB keeps the pointer */
 };
@@ -33,7 +32,6 @@ void rocks_scan_close(struct kv_scan *scan)
 		rocksdb_iter_destroy(s->it);
 	rocksdb_readoptions_destroy(s->read);
 	free(s->rows.bytes);
-	free(s->from);
 	free(s);
 }
 
@@ -97,14 +95,15 @@ int rocks_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space spa
 static int begin_behind(struct rocks_scan *s, const struct front_change *last)
 {
 	unsigned char *from = malloc(last->key_len + 1);
+	int err;
 
 	if (!from)
 		return -KILN_ENOMEM;
 	memcpy(from, last->key, last->key_len);
 	from[last->key_len] = 0;
-	free(s->from);
-	s->from = from;
-	return begin(s, from, last->key_len + 1);
+	err = begin(s, from, last->key_len + 1);
+	free(from);
+	return err;
 }
 
 /* order_of: < 0: the row comes first; 0: it stands for what the iterator has; > 0: the iterator. */
