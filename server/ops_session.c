@@ -35,7 +35,6 @@ int op_init(struct request *req)
 	const struct fuse_init_in *in = req->arg;
 	struct session *s = req->session;
 	struct fuse_init_out *out;
-	struct request *put;
 	uint64_t flags = in->flags;
 
 	if (in->flags & FUSE_INIT_EXT)
@@ -60,13 +59,7 @@ int op_init(struct request *req)
 	out->time_gran = 1;
 	out->max_pages = PAGES_MAX;
 	__atomic_store_n(&s->init_done, true, __ATOMIC_RELEASE);
-	put = request_internal(s->volume, &op_row_client_put, 0);
-	if (!put)
-		return -KILN_ENOMEM;
-	put->session = s;
-	session_get(s);
-	schedule_internal(put);
-	return 0;
+	return session_record(s);
 }
 
 int op_destroy(struct request *req)

@@ -105,6 +105,18 @@ int session_restore(struct volume *v, const struct client_record *r)
 	return 0;
 }
 
+int session_record(struct session *s)
+{
+	struct request *put = request_internal(s->volume, &op_row_client_put, 0);
+
+	if (!put)
+		return -KILN_ENOMEM;
+	put->session = s;
+	session_get(s);
+	schedule_internal(put);
+	return 0;
+}
+
 /* False if it has ended already. */
 static bool session_unlink(struct session *s)
 {
@@ -341,7 +353,8 @@ static struct session *make_session(struct volume *v, const struct hello *h,
 	}
 	if (h->flags & HELLO_RESUME) {
 		/* not known here (expired, or the volume's records were lost): its INIT is over all
-		 * the same, and what every kernel that can come back speaks is known */
+		 * the same, and what every kernel that can come back speaks is known; no INIT will
+		 * have it recorded, so that is done here */
 		s->minor = FUSE_KERNEL_MINOR_VERSION;
 		s->max_write = WIRE_WRITE_MAX;
 		s->init_done = true;
@@ -350,8 +363,12 @@ static struct session *make_session(struct volume *v, const struct hello *h,
 		opens_mark(s);
 	}
 	linked = link_new(s);
-	if (linked == s)
+	if (linked == s) {
+		if (h->flags & HELLO_RESUME && session_record(s) != 0)
+			log_error("client %016lx: no memory for its record; the next start will "
+				  "not know it", (unsigned long)s->client);
 		return s;
+	}
 	openfile_free(v->server->openfile, s->marker);
 	session_put(s);
 	if (!linked)

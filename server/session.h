@@ -24,6 +24,9 @@ void session_connected(struct session *s, struct conn *c);
 void session_disconnected(struct session *s, struct conn *c, bool unmounted);
 /* session_restore: volume_load: a client of before the restart. */
 int session_restore(struct volume *v, const struct client_record *r);
+/* session_record: its record, by which the next start knows it, is queued to be written.  Any
+ * thread; -KILN_ENOMEM. */
+int session_record(struct session *s);
 /* session_end: drops what it holds; every later operation gets ESTALE.  Any thread. */
 void session_end(struct session *s);
 /* session_tick: ends sessions that have been away too long. */

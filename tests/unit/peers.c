@@ -46,20 +46,28 @@ static int dial(const struct embed *e)
 	return fd;
 }
 
-static void say_hello(int fd, unsigned kind, uint64_t client)
+static void say_hello_with(int fd, unsigned kind, uint64_t client, unsigned flags)
 {
 	struct hello h = { .magic = HELLO_MAGIC, .version = HELLO_VERSION, .kind = (uint16_t)kind,
-			   .slots = 8, .client = client, .secret = 1, .volume = "v", .host = "h" };
+			   .flags = flags, .slots = 8, .client = client, .secret = 1,
+			   .volume = "v", .host = "h" };
 
 	assert_int_equal(send(fd, &h, sizeof h, MSG_NOSIGNAL), sizeof h);
 }
 
-static void hear_reply(int fd)
+static void say_hello(int fd, unsigned kind, uint64_t client)
+{
+	say_hello_with(fd, kind, client, 0);
+}
+
+/* True: the server knew the client. */
+static bool hear_reply(int fd)
 {
 	struct hello_reply r;
 
 	assert_int_equal(recv(fd, &r, sizeof r, MSG_WAITALL), sizeof r);
 	assert_int_equal(r.error, 0);
+	return r.flags & HELLO_RESUME;
 }
 
 static void settle(void)
@@ -182,6 +190,38 @@ static void who_comes_just_now_is_not_late(void **state)
 	__atomic_store_n(&l.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	assert_int_equal(sessions_of(e).sessions, 400);
+	embed_free(e);
+}
+
+static bool is_known(struct embed *e, uint64_t client)
+{
+	int fd = dial(e);
+	bool known;
+
+	say_hello_with(fd, HELLO_LIBRARY, client, HELLO_RESUME);
+	known = hear_reply(fd);
+	close(fd);
+	return known;
+}
+
+/* The server has forgotten a client, who comes back and goes on, and opens and locks files: the
+ * next start must know whose they are, although he does not say INIT again. */
+static void who_was_forgotten_is_known_from_then_on(void **state)
+{
+	struct embed *e = begin();
+	uint64_t applied;
+	int fd = dial(e);
+
+	say_hello(fd, HELLO_LIBRARY, 1); /* the volume is loaded, which applies something too */
+	hear_reply(fd);
+	close(fd);
+	applied = plug_applied(e->plug);
+	assert_false(is_known(e, 2));
+	for (int ms = 0; ms < PATIENCE_MS && plug_applied(e->plug) == applied; ms++)
+		settle();
+	embed_stop(e);
+	embed_start(e);
+	assert_true(is_known(e, 2));
 	embed_free(e);
 }
 
@@ -585,6 +625,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(hanging_up_leaves_nobody_connected),
 		cmocka_unit_test(who_stays_away_holds_up_nobody),
 		cmocka_unit_test(who_comes_just_now_is_not_late),
+		cmocka_unit_test(who_was_forgotten_is_known_from_then_on),
 		cmocka_unit_test(descriptors_that_are_not_wanted_are_closed),
 		cmocka_unit_test(a_silent_client_that_ends_costs_nothing),
 		cmocka_unit_test(a_full_connection_that_drains_is_quiet),
