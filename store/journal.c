@@ -249,13 +249,11 @@ static void ready_one(struct journal *j)
 	lock_guard(&j->lock);
 	if (err == -KILN_ENOSPC && j->wanted) {
 		j->refusals++;
-		j->wanted = 0;
-	}
-	if (err && j->wanted) {
+	} else if (err && j->wanted) {
 		log_error("the journal %s cannot grow: %s", j->path, err_text(err));
 		j->failed = err;
 	}
-	j->wanted = err && !j->failed ? j->wanted : 0;
+	j->wanted = 0;
 	cond_broadcast(&j->room);
 }
 
