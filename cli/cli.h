@@ -121,6 +121,7 @@ int cli_mount(const struct cli_command *command, int argc, char **argv);
 int cli_mount_helper(int argc, char **argv);
 int cli_umount(const struct cli_command *command, int argc, char **argv);
 int cli_status(const struct cli_command *command, int argc, char **argv);
+int cli_check(const struct cli_command *command, int argc, char **argv);
 int cli_bench(const struct cli_command *command, int argc, char **argv);
 
 #endif

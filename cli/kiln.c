@@ -38,6 +38,12 @@ static const struct cli_command commands[] = {
 	  cli_umount, NULL },
 	{ "status", "[OPTION...]", "Show the server, its store, volumes and clients.", cli_status,
 	  NULL },
+	{ "check", "DIR", "Check the data directory DIR, while no server has it.",
+	  cli_check,
+	  "All of the database is read. What a server would do when it starts is done\n"
+	  "first: changes that are in the journal only are brought into the database.\n"
+	  "Nothing is repaired. The bytes of files larger than 64 KiB are files of the file\n"
+	  "system below, and are not looked at." },
 	{ "bench", "[ARGUMENT...]", "Measure any mounted file system: runs kiln-bench.", cli_bench,
 	  NULL },
 	{ "version", "", "Print the version.", cli_version, NULL },

@@ -4,7 +4,7 @@
  * to a handful of names and log every answer; after a random number of calls nothing becomes
  * durable any more, and the clients go on for a moment with what can still be answered.  Then
  *   - every answer is judged (tests/judge.h);
- *   - states that a power cut could have left are checked for consistency (tests/fsck.h);
+ *   - states that a power cut could have left are checked for consistency (store/check.h);
  *   - one of them is taken, together with what was synced of the files' bytes, a server started on
  *     it, and all that fsync and close had promised is looked for.
  *
@@ -16,7 +16,7 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "base/log.h"
-#include "tests/fsck.h"
+#include "store/check.h"
 #include "tests/judge.h"
 
 #include <errno.h>
@@ -688,18 +688,33 @@ static void judge_world(struct run *r, unsigned at, struct store *store)
 	txn_free(j.t);
 }
 
+struct finding {
+	struct run *run;
+	const char *volume;
+	uint64_t index;
+};
+
+static void found_broken(void *context, const char *text)
+{
+	const struct finding *f = context;
+
+	broken(f->run, "%s, state %lu: %s", f->volume, (unsigned long)f->index, text);
+}
+
 static void check_state(struct run *r, struct store *store, uint64_t index)
 {
 	struct kv_view *view = plug_view(store_kv(store), index);
 	struct txn *t = txn_reader_new(store);
-	char why[256];
+	struct finding finding = { .run = r, .index = index };
+	struct check c = { .told = found_broken, .context = &finding };
 
 	txn_may_block(t, true);
 	for (unsigned i = 0; i < VOLUMES; i++) {
+		finding.volume = r->worlds[i].volume;
 		txn_look(t, r->worlds[i].brick, view);
-		if (fsck_brick(t, why, sizeof(why)))
-			broken(r, "%s, state %lu: %s", r->worlds[i].volume, (unsigned long)index,
-			       why);
+		if (check_brick(t, &c))
+			broken(r, "%s, state %lu cannot be read", finding.volume,
+			       (unsigned long)index);
 	}
 	txn_free(t);
 	kv_view_free(store_kv(store), view);
