@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -399,6 +400,67 @@ static void several_threads_apply_at_once(void **state)
 		expect(kv, NULL, KV_REST, key, "499");
 		assert_true(writers[i].last <= after);
 	}
+}
+
+static void *write_until_refused(void *writer)
+{
+	static const char value[20000];
+	struct kv_batch *b = kv_batch_new();
+	struct writer *w = writer;
+	uint64_t seq;
+	char key[24];
+	int err = 0;
+
+	for (int i = 0; !err; i++) {
+		snprintf(key, sizeof(key), "w%d.%06d", w->number, i);
+		kv_batch_clear(b);
+		assert_int_equal(kv_batch_put(b, KV_REST, key, strlen(key), value, sizeof(value)), 0);
+		err = kv_apply(w->kv, b, 0, &seq);
+		if (!err)
+			__atomic_store_n(&w->last, (uint64_t)i + 1, __ATOMIC_RELEASE);
+	}
+	assert_int_equal(err, -KILN_EBADSTORE);
+	kv_batch_free(b);
+	return NULL;
+}
+
+/* Those who wait, because changes come faster than they can be moved on, are told; what had been
+ * applied is there after the store has been opened anew. */
+static void who_waits_in_a_store_that_breaks_is_told(void **state)
+{
+	struct fixture *f = *state;
+	struct kv_options o = { .backend = f->backend, .layout = f->layout,
+				.buffer_bytes = 1 << 20, .segment_bytes = 48 << 20 };
+	struct kv_batch *b = kv_batch_new();
+	struct writer writers[4];
+	pthread_t threads[4];
+	uint64_t seq;
+	size_t len;
+
+	close_kv(f);
+	assert_int_equal(kv_open(f->dir, &o, &f->kv, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		writers[i] = (struct writer){ f->kv, i, 0 };
+		assert_int_equal(pthread_create(&threads[i], NULL, write_until_refused, &writers[i]), 0);
+	}
+	assert_int_equal(kv_batch_put(b, KV_REST, "b", 1, "b", 1), 0);
+	while (kv_apply(f->kv, b, KV_NOSTALL, &seq) != -KILN_EWOULDBLOCK)
+		sched_yield();
+	kv_break(f->kv, "a test says so");
+	kv_batch_free(b);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_null(kv_view_new(f->kv));
+	close_kv(f);
+	f->kv = open_kv(f, false);
+	for (int i = 0; i < 4; i++)
+		for (int k = 0; k < (int)writers[i].last; k++) {
+			char key[24];
+			size_t n = (size_t)snprintf(key, sizeof(key), "w%d.%06d", i, k);
+
+			assert_int_equal(kv_get(f->kv, NULL, KV_REST, key, n, NULL, 0, &len, 0),
+					 -KILN_ERANGE);
+		}
 }
 
 static void the_wrong_layout_is_refused(void **state)
@@ -849,6 +911,7 @@ int main(int argc, char **argv)
 		ON_ALL(several_threads_apply_at_once),
 		ON_ALL(what_is_read_is_what_was_applied),
 		ON_ROCKS(nothing_is_replayed_after_a_close),
+		ON_ROCKS(who_waits_in_a_store_that_breaks_is_told),
 		ON_ROCKS(the_wrong_layout_is_refused),
 		ON_ROCKS(a_failed_early_sync_breaks_the_store),
 		ON_ROCKS(a_killed_process_loses_nothing),
