@@ -33,6 +33,7 @@ enum { GET_MANY_MAX = 256 };
 #define CACHE_DEFAULT (32 << 20)
 #define BUFFER_DEFAULT (16 << 20)
 #define FRONT_SHARE 16 /* a table of the front takes a sixteenth of a memtable */
+#define WORTH_MOVING (128 << 10) /* bytes, during a sync */
 #define ASK_NS (20 * NS_PER_MS)       /* whether RocksDB goes on after a full disk */
 #define IMPATIENT_NS (12 * NS_PER_S)  /* of who opens or closes */
 #define LITTLE_SHARE 8 /* an eighth of the blob files is little garbage */
@@ -305,9 +306,15 @@ static int rocks_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 	return err;
 }
 
+/* What has been applied moves on while the device is busy, when processors have least to do. */
 static int rocks_sync(struct kv *kv)
 {
-	int err = journal_sync(rocks_of(kv)->journal);
+	struct rocks *r = rocks_of(kv);
+	int err;
+
+	if (front_bytes(r->front) > WORTH_MOVING)
+		rocks_move_soon(r);
+	err = journal_sync(r->journal);
 
 	if (err)
 		kv_break(kv, "the journal could not be synced");
