@@ -303,7 +303,7 @@ static void a_lost_segment_is_told(void **state)
 	assert_int_equal(rename(path, aside), 0);
 	expect_refused(f, "missing");
 	assert_int_equal(rename(aside, path), 0);
-	file_write(f->dir, second, "x", 1, 20); /* within its head */
+	file_spoil(f->dir, second, &l, 20); /* within its head */
 	expect_refused(f, strrchr(path, '/'));
 	files_restore(&l, f->dir);
 	expect_replay(f, 602);

@@ -76,6 +76,17 @@ static inline void file_write(const char *dir, unsigned name, const void *bytes,
 	free(path);
 }
 
+/* file_spoil: the byte is certainly another than it was. */
+static inline void file_spoil(const char *dir, unsigned name, const struct files *was, size_t at)
+{
+	for (int i = 0; i < was->count; i++) {
+		unsigned char other = was->bytes[i][at] ^ 0xff;
+
+		if (was->name[i] == name)
+			file_write(dir, name, &other, 1, at);
+	}
+}
+
 static inline void files_restore(const struct files *l, const char *dir)
 {
 	for (int i = 0; i < l->count; i++)
