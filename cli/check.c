@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/err.h"
 #include "cli/cli.h"
@@ -16,7 +17,7 @@ static const struct cli_option options[] = { { 0 } };
 /* What is found over all volumes. */
 struct found {
 	struct txn *reader;
-	const char *volume; /* being checked */
+	char volume[VOLUME_NAME_MAX + 1]; /* being checked; empty: none yet */
 	unsigned volumes;
 	uint64_t problems;
 };
@@ -50,7 +51,7 @@ static int check_volume(void *context, const struct volume_record *r)
 
 	if (r->deleting) /* goes away bit by bit */
 		return 0;
-	f->volume = r->name;
+	memcpy(f->volume, r->name, sizeof(f->volume)); /* r is gone when an error is told */
 	f->volumes++;
 	txn_look(f->reader, r->brick, NULL);
 	err = check_brick(f->reader, &c);
@@ -62,7 +63,7 @@ static int check_volume(void *context, const struct volume_record *r)
 
 static void end_in_error(const char *dir, const struct found *f, int err)
 {
-	if (f->volume)
+	if (f->volume[0])
 		cli_die(cli_exit_of(err), "volume %s of %s cannot be read to the end: %s", f->volume, dir,
 			err_text(err));
 	cli_die(cli_exit_of(err), "the list of volumes of %s cannot be read: %s", dir, err_text(err));
