@@ -3,25 +3,15 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "store/kv_impl.h"
+#include "store/skiplist.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-	HEIGHT_MAX = 12,
 	CHUNK_BYTES = 256 << 10, /* memory is taken in pieces of this size and kept */
 	ROWS_MOST = 256,         /* of a range at once */
 	ROWS_BYTES = 256 << 10,
-};
-
-/* A skip list's node; its key lies behind next[].  A value that fits is overwritten in place. */
-struct node {
-	unsigned char *value;
-	uint32_t value_len, value_room;
-	uint16_t key_len;
-	uint8_t height;
-	bool deleted;
-	struct node *next[]; /* height of them */
 };
 
 struct chunk {
@@ -32,7 +22,7 @@ struct chunk {
 
 /* bytes: what was added, the overwritten too: how full it is. */
 struct table {
-	struct node *heads[KV_SPACES][HEIGHT_MAX];
+	struct skip_list lists[KV_SPACES];
 	struct chunk *chunks, *current; /* current: the one being filled; those behind it are empty */
 	size_t bytes;
 };
@@ -48,18 +38,6 @@ struct front {
 	bool failed;            /* [lock] */
 	bool single;
 };
-
-static unsigned char *node_key(struct node *n)
-{
-	return (unsigned char *)(n->next + n->height);
-}
-
-static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
 
 static size_t rounded(size_t bytes)
 {
@@ -131,7 +109,7 @@ static void clear(struct table *t, size_t keep)
 	}
 	t->current = NULL;
 	t->bytes = 0;
-	memset(t->heads, 0, sizeof(t->heads));
+	memset(t->lists, 0, sizeof(t->lists));
 }
 
 static struct table *table_new(void)
@@ -180,66 +158,35 @@ void front_free(struct front *f)
 	free(f);
 }
 
-/* Skip lists. */
+/* Changes. */
 
-static struct node **head_of(const struct front *f, struct table *t, enum kv_space space)
+static struct skip_list *list_of(const struct front *f, struct table *t, enum kv_space space)
 {
-	return t->heads[f->single ? 0 : space];
+	return &t->lists[f->single ? 0 : space];
 }
 
-/* find: the first node with a key >= key; links[i], if wanted, is the pointer in front of it at
- * level i. */
-static struct node *find(struct node **head, const void *key, size_t key_len, struct node ***links)
+static struct skip_node *find_equal(const struct front *f, struct table *t, enum kv_space space,
+				    const void *key, size_t key_len)
 {
-	struct node **at = head, *n, *seen = NULL;
+	struct skip_node *n = skip_find(list_of(f, t, space), key, key_len, NULL);
 
-	for (int i = HEIGHT_MAX - 1; i >= 0; i--) {
-		while ((n = at[i]) && n != seen && compare(node_key(n), n->key_len, key, key_len) < 0)
-			at = n->next;
-		seen = n; /* not below the key: no need to compare it again one level down */
-		if (links)
-			links[i] = &at[i];
-	}
-	return at[0];
+	return skip_is(n, key, key_len) ? n : NULL;
 }
 
-static struct node *find_equal(struct node **head, const void *key, size_t key_len)
+static struct skip_node *add_node(struct front *f, struct table *t, const void *key,
+				  uint16_t key_len, struct skip_node ***links)
 {
-	struct node *n = find(head, key, key_len, NULL);
+	uint8_t height = skip_height(&f->random);
+	struct skip_node *n = take(t, skip_size(height, key_len));
 
-	return n && compare(node_key(n), n->key_len, key, key_len) == 0 ? n : NULL;
-}
-
-/* One level up with probability 1/4. */
-static uint8_t random_height(struct front *f)
-{
-	uint64_t *state = &f->random;
-	uint8_t height = 1;
-
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	for (uint64_t bits = *state >> 8; height < HEIGHT_MAX && (bits & 3) == 0; bits >>= 2)
-		height++;
-	return height;
-}
-
-static struct node *add_node(struct front *f, struct table *t, const void *key, uint16_t key_len,
-			     struct node ***links)
-{
-	uint8_t height = random_height(f);
-	struct node *n = take(t, sizeof(*n) + height * sizeof(n->next[0]) + key_len);
-
-	*n = (struct node){ .key_len = key_len, .height = height };
-	memcpy(node_key(n), key, key_len);
-	for (int i = 0; i < height; i++) {
-		n->next[i] = *links[i];
-		*links[i] = n;
-	}
+	*n = (struct skip_node){ .key_len = key_len, .height = height };
+	memcpy(skip_key(n), key, key_len);
+	skip_link(n, links);
 	return n;
 }
 
-static void set_value(struct table *t, struct node *n, const void *value, uint32_t len)
+/* A value that fits is overwritten in place. */
+static void set_value(struct table *t, struct skip_node *n, const void *value, uint32_t len)
 {
 	if (len > n->value_room) {
 		n->value = take(t, len);
@@ -253,11 +200,11 @@ static void set_value(struct table *t, struct node *n, const void *value, uint32
 static void add_record(struct front *f, const struct kv_batch *b, const struct kv_record *r)
 {
 	const unsigned char *key = b->bytes + r->at;
-	struct node **links[HEIGHT_MAX];
+	struct skip_node **links[SKIP_HEIGHT_MAX];
 	struct table *t = f->adding;
-	struct node *n = find(head_of(f, t, r->space), key, r->key_len, links);
+	struct skip_node *n = skip_find(list_of(f, t, r->space), key, r->key_len, links);
 
-	if (!n || compare(node_key(n), n->key_len, key, r->key_len) != 0)
+	if (!skip_is(n, key, r->key_len))
 		n = add_node(f, t, key, r->key_len, links);
 	n->deleted = r->kind == KV_DEL;
 	set_value(t, n, key + r->key_len, r->value_len);
@@ -268,7 +215,7 @@ static void add_record(struct front *f, const struct kv_batch *b, const struct k
 
 static size_t most_bytes(const struct kv_batch *b)
 {
-	const size_t node = sizeof(struct node) + HEIGHT_MAX * sizeof(struct node *) + 16;
+	const size_t node = skip_size(SKIP_HEIGHT_MAX, 0) + 16; /* both are rounded */
 
 	return b->bytes_used + b->count * node;
 }
@@ -332,8 +279,8 @@ void front_each(struct front *f, void (*fn)(void *context, const struct front_ch
 		void *context)
 {
 	for (int space = 0; space < KV_SPACES; space++) {
-		for (struct node *n = f->moving->heads[space][0]; n; n = n->next[0]) {
-			struct front_change c = { .key = node_key(n), .key_len = n->key_len,
+		for (struct skip_node *n = f->moving->lists[space].head[0]; n; n = n->next[0]) {
+			struct front_change c = { .key = skip_key(n), .key_len = n->key_len,
 						  .value = n->deleted ? NULL : n->value,
 						  .value_len = n->value_len, .space = space };
 
@@ -355,12 +302,12 @@ void front_moved(struct front *f)
 int front_get(struct front *f, enum kv_space space, const void *key, size_t key_len, void *buf,
 	      size_t cap, size_t *len)
 {
-	struct node *n;
+	struct skip_node *n;
 
 	lock_guard(&f->lock);
-	n = find_equal(head_of(f, f->adding, space), key, key_len);
+	n = find_equal(f, f->adding, space, key, key_len);
 	if (!n)
-		n = find_equal(head_of(f, f->moving, space), key, key_len);
+		n = find_equal(f, f->moving, space, key, key_len);
 	if (!n)
 		return 1;
 	if (n->deleted)
@@ -377,7 +324,7 @@ struct row_head {
 	bool deleted;
 };
 
-static int add_row(struct front_rows *rows, struct node *n)
+static int add_row(struct front_rows *rows, struct skip_node *n)
 {
 	struct row_head head = { n->value_len, n->key_len, n->deleted };
 	size_t need = rows->used + sizeof(head) + n->key_len + n->value_len;
@@ -394,38 +341,32 @@ static int add_row(struct front_rows *rows, struct node *n)
 	}
 	at = rows->bytes + rows->used;
 	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), node_key(n), n->key_len);
+	memcpy(at + sizeof(head), skip_key(n), n->key_len);
 	if (n->value_len)
 		memcpy(at + sizeof(head) + n->key_len, n->value, n->value_len);
 	rows->used = need;
 	return 0;
 }
 
-/* within: n, or NULL where it lies beyond the range. */
-static struct node *within(struct node *n, const void *to, size_t to_len)
-{
-	return n && compare(node_key(n), n->key_len, to, to_len) < 0 ? n : NULL;
-}
-
 int front_range(struct front *f, enum kv_space space, const void *from, size_t from_len,
 		const void *to, size_t to_len, struct front_rows *rows)
 {
-	struct node *a, *m;
+	struct skip_node *a, *m;
 	int count = 0, err = 0;
 
 	rows->used = rows->at = 0;
 	lock_guard(&f->lock);
-	a = within(find(head_of(f, f->adding, space), from, from_len, NULL), to, to_len);
-	m = within(find(head_of(f, f->moving, space), from, from_len, NULL), to, to_len);
+	a = skip_within(skip_find(list_of(f, f->adding, space), from, from_len, NULL), to, to_len);
+	m = skip_within(skip_find(list_of(f, f->moving, space), from, from_len, NULL), to, to_len);
 	while ((a || m) && count++ < ROWS_MOST && rows->used < ROWS_BYTES && !err) {
-		int order = !a ? 1 : !m ? -1 : compare(node_key(a), a->key_len, node_key(m),
-						       m->key_len);
+		int order = !a ? 1 : !m ? -1 : kv_key_order(skip_key(a), a->key_len,
+							    skip_key(m), m->key_len);
 
 		err = add_row(rows, order <= 0 ? a : m);
 		if (order <= 0)
-			a = within(a->next[0], to, to_len);
+			a = skip_within(a->next[0], to, to_len);
 		if (order >= 0)
-			m = within(m->next[0], to, to_len);
+			m = skip_within(m->next[0], to, to_len);
 	}
 	rows->more = a || m;
 	return err;

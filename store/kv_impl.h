@@ -8,6 +8,8 @@
 
 #include "base/lock.h"
 
+#include <string.h>
+
 struct kv_ops {
 	const char *name;
 	void (*close)(struct kv *kv);
@@ -73,6 +75,14 @@ struct kv_batch {
 	size_t bytes_used, bytes_room;
 	struct kv_native *native;
 };
+
+/* kv_key_order: of two keys, as memcmp(3) says it; of one that begins with the other, that is first. */
+static inline int kv_key_order(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
 
 void kv_init(struct kv *kv, const struct kv_ops *ops);
 void kv_fini(struct kv *kv);

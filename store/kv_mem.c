@@ -7,28 +7,18 @@
 #include "store/kv_impl.h"
 
 #include "base/err.h"
+#include "store/skiplist.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { HEIGHT_MAX = 16, CHUNK_ENTRIES = 64, CHUNK_BYTES = 1 << 16 };
-
-struct node {
-	uint32_t value_len;
-	uint16_t key_len;
-	uint16_t height;
-	struct node *next[]; /* [lock]; height of them, then key and value */
-};
-
-struct list {
-	struct node *head[HEIGHT_MAX];
-};
+enum { CHUNK_ENTRIES = 64, CHUNK_BYTES = 1 << 16 };
 
 struct mem {
 	struct kv kv;
 	struct lock lock;    /* rank STORE */
-	struct list lists[KV_SPACES]; /* [lock] */
+	struct skip_list lists[KV_SPACES]; /* [lock] */
 	uint64_t random;     /* [lock] */
 	uint64_t bytes;      /* [lock] keys and values */
 	bool single;
@@ -38,7 +28,7 @@ struct mem {
 struct mem_scan {
 	struct kv_scan scan;
 	struct mem *mem;
-	struct list *list;
+	struct skip_list *list;
 	unsigned char *from, *to;
 	size_t from_len, from_room, to_len;
 	unsigned char *chunk;   /* entries: two lengths, key, value */
@@ -51,111 +41,63 @@ static struct mem *mem_of(struct kv *kv)
 	return (struct mem *)kv;
 }
 
-static unsigned char *node_key(struct node *n)
-{
-	return (unsigned char *)(n->next + n->height);
-}
-
-static unsigned char *node_value(struct node *n)
-{
-	return node_key(n) + n->key_len;
-}
-
-static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
-static struct list *list_of(struct mem *m, enum kv_space space)
+static struct skip_list *list_of(struct mem *m, enum kv_space space)
 {
 	return &m->lists[m->single ? 0 : space];
 }
 
-/* find: the first node with a key >= key; links[i], if wanted, is the pointer to follow (or to
- * change) at level i in front of it. */
-static struct node *find(struct list *l, const void *key, size_t key_len, struct node ***links)
+static void unlink_node(struct mem *m, struct skip_node *n, struct skip_node ***links)
 {
-	struct node **at = l->head;
-
-	for (int i = HEIGHT_MAX - 1; i >= 0; i--) {
-		while (at[i] && compare(node_key(at[i]), at[i]->key_len, key, key_len) < 0)
-			at = at[i]->next;
-		if (links)
-			links[i] = &at[i];
-	}
-	return at[0];
-}
-
-static void unlink_node(struct mem *m, struct node *n, struct node ***links)
-{
-	for (int i = 0; i < n->height; i++)
-		*links[i] = n->next[i];
+	skip_unlink(n, links);
 	m->bytes -= n->key_len + n->value_len;
 	free(n);
 }
 
-static void erase(struct mem *m, struct list *l, const void *key, size_t key_len)
+static void erase(struct mem *m, struct skip_list *l, const void *key, size_t key_len)
 {
-	struct node **links[HEIGHT_MAX];
-	struct node *n = find(l, key, key_len, links);
+	struct skip_node **links[SKIP_HEIGHT_MAX];
+	struct skip_node *n = skip_find(l, key, key_len, links);
 
-	if (n && compare(node_key(n), n->key_len, key, key_len) == 0)
+	if (skip_is(n, key, key_len))
 		unlink_node(m, n, links);
 }
 
-static void insert(struct mem *m, struct list *l, struct node *n)
+static void insert(struct mem *m, struct skip_list *l, struct skip_node *n)
 {
-	struct node **links[HEIGHT_MAX];
-	struct node *old = find(l, node_key(n), n->key_len, links);
+	struct skip_node **links[SKIP_HEIGHT_MAX];
+	struct skip_node *old = skip_find(l, skip_key(n), n->key_len, links);
 
-	if (old && compare(node_key(old), old->key_len, node_key(n), n->key_len) == 0)
+	if (skip_is(old, skip_key(n), n->key_len))
 		unlink_node(m, old, links);
-	for (int i = 0; i < n->height; i++) {
-		n->next[i] = *links[i];
-		*links[i] = n;
-	}
+	skip_link(n, links);
 	m->bytes += n->key_len + n->value_len;
 }
 
-/* One level up with probability 1/4. */
-static int random_height(uint64_t *state)
+/* node_new: the value behind the key. */
+static struct skip_node *node_new(const struct kv_batch *b, const struct kv_record *r,
+				  uint8_t height)
 {
-	int height = 1;
-
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	for (uint64_t bits = *state >> 8; height < HEIGHT_MAX && (bits & 3) == 0; bits >>= 2)
-		height++;
-	return height;
-}
-
-static struct node *node_new(const struct kv_batch *b, const struct kv_record *r, int height)
-{
-	struct node *n = malloc(sizeof(*n) + (size_t)height * sizeof(n->next[0]) + r->key_len +
-				r->value_len);
+	size_t size = skip_size(height, r->key_len);
+	struct skip_node *n = malloc(size + r->value_len);
 
 	if (!n)
 		return NULL;
-	n->height = (uint16_t)height;
-	n->key_len = r->key_len;
-	n->value_len = r->value_len;
-	memcpy(node_key(n), b->bytes + r->at, (size_t)r->key_len + r->value_len);
+	*n = (struct skip_node){ .value = (unsigned char *)n + size, .value_len = r->value_len,
+				 .key_len = r->key_len, .height = height };
+	memcpy(skip_key(n), b->bytes + r->at, (size_t)r->key_len + r->value_len);
 	return n;
 }
 
 /* The batch's nodes, chained through next[0]. */
-static int make_nodes(struct mem *m, const struct kv_batch *b, struct node **out)
+static int make_nodes(struct mem *m, const struct kv_batch *b, struct skip_node **out)
 {
-	struct node *first = NULL, **tail = &first;
+	struct skip_node *first = NULL, **tail = &first;
 	uint64_t random = __atomic_fetch_add(&m->random, 0x9e3779b97f4a7c15, __ATOMIC_RELAXED) | 1;
 
 	for (size_t i = 0; i < b->count; i++) {
 		if (b->records[i].kind != KV_PUT)
 			continue;
-		*tail = node_new(b, &b->records[i], random_height(&random));
+		*tail = node_new(b, &b->records[i], skip_height(&random));
 		if (!*tail)
 			goto nomem;
 		(*tail)->next[0] = NULL;
@@ -165,7 +107,7 @@ static int make_nodes(struct mem *m, const struct kv_batch *b, struct node **out
 	return 0;
 nomem:
 	while (first) {
-		struct node *next = first->next[0];
+		struct skip_node *next = first->next[0];
 
 		free(first);
 		first = next;
@@ -176,7 +118,7 @@ nomem:
 static int mem_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 {
 	struct mem *m = mem_of(kv);
-	struct node *made;
+	struct skip_node *made;
 	int err = make_nodes(m, b, &made);
 
 	if (err)
@@ -185,12 +127,12 @@ static int mem_apply(struct kv *kv, const struct kv_batch *b, unsigned flags)
 	for (size_t i = 0; i < b->count; i++) {
 		const struct kv_record *r = &b->records[i];
 		const unsigned char *key = b->bytes + r->at;
-		struct list *l = list_of(m, r->space);
+		struct skip_list *l = list_of(m, r->space);
 
 		if (r->kind == KV_DEL) {
 			erase(m, l, key, r->key_len);
 		} else {
-			struct node *n = made;
+			struct skip_node *n = made;
 
 			made = n->next[0];
 			insert(m, l, n);
@@ -208,15 +150,15 @@ static int mem_get(struct kv *kv, const struct kv_view *view, enum kv_space spac
 		   size_t key_len, void *buf, size_t cap, size_t *len, unsigned flags)
 {
 	struct mem *m = mem_of(kv);
-	struct node *n;
+	struct skip_node *n;
 
 	lock_guard(&m->lock);
-	n = find(list_of(m, space), key, key_len, NULL);
-	if (!n || compare(node_key(n), n->key_len, key, key_len) != 0)
+	n = skip_find(list_of(m, space), key, key_len, NULL);
+	if (!skip_is(n, key, key_len))
 		return -KILN_ENOENT;
 	*len = n->value_len;
 	if (cap)
-		memcpy(buf, node_value(n), n->value_len < cap ? n->value_len : cap);
+		memcpy(buf, n->value, n->value_len < cap ? n->value_len : cap);
 	return n->value_len > cap ? -KILN_ERANGE : 0;
 }
 
@@ -265,7 +207,7 @@ static int mem_scan_open(struct kv *kv, const struct kv_view *view, enum kv_spac
 	return 0;
 }
 
-static int chunk_add(struct mem_scan *s, struct node *n)
+static int chunk_add(struct mem_scan *s, struct skip_node *n)
 {
 	size_t bytes = (size_t)n->key_len + n->value_len, need = s->chunk_used + 8 + bytes;
 	uint32_t lens[2] = { n->key_len, n->value_len };
@@ -280,13 +222,13 @@ static int chunk_add(struct mem_scan *s, struct node *n)
 		s->chunk_room = room;
 	}
 	memcpy(s->chunk + s->chunk_used, lens, 8);
-	memcpy(s->chunk + s->chunk_used + 8, node_key(n), bytes);
+	memcpy(s->chunk + s->chunk_used + 8, skip_key(n), bytes);
 	s->chunk_used = need;
 	return 0;
 }
 
 /* The next chunk begins right behind the last key: that key with a zero byte added. */
-static int remember(struct mem_scan *s, struct node *n)
+static int remember(struct mem_scan *s, struct skip_node *n)
 {
 	size_t need = (size_t)n->key_len + 1;
 
@@ -298,7 +240,7 @@ static int remember(struct mem_scan *s, struct node *n)
 		s->from = grown;
 		s->from_room = need;
 	}
-	memcpy(s->from, node_key(n), n->key_len);
+	memcpy(s->from, skip_key(n), n->key_len);
 	s->from[n->key_len] = 0;
 	s->from_len = need;
 	return 0;
@@ -306,14 +248,14 @@ static int remember(struct mem_scan *s, struct node *n)
 
 static int fill(struct mem_scan *s)
 {
-	struct node *n, *last = NULL;
+	struct skip_node *n, *last = NULL;
 	int count = 0, err = 0;
 
 	s->chunk_used = s->at = 0;
 	lock_guard(&s->mem->lock);
-	n = find(s->list, s->from, s->from_len, NULL);
+	n = skip_find(s->list, s->from, s->from_len, NULL);
 	while (n && count < CHUNK_ENTRIES && s->chunk_used < CHUNK_BYTES) {
-		if (compare(node_key(n), n->key_len, s->to, s->to_len) >= 0)
+		if (kv_key_order(skip_key(n), n->key_len, s->to, s->to_len) >= 0)
 			break;
 		err = chunk_add(s, n);
 		if (err)
@@ -322,7 +264,7 @@ static int fill(struct mem_scan *s)
 		n = n->next[0];
 		count++;
 	}
-	s->ended = !n || compare(node_key(n), n->key_len, s->to, s->to_len) >= 0;
+	s->ended = !n || kv_key_order(skip_key(n), n->key_len, s->to, s->to_len) >= 0;
 	return last ? remember(s, last) : 0;
 }
 
@@ -379,10 +321,10 @@ static void mem_close(struct kv *kv)
 	struct mem *m = mem_of(kv);
 
 	for (int i = 0; i < KV_SPACES; i++) {
-		struct node *n = m->lists[i].head[0];
+		struct skip_node *n = m->lists[i].head[0];
 
 		while (n) {
-			struct node *next = n->next[0];
+			struct skip_node *next = n->next[0];
 
 			free(n);
 			n = next;

@@ -91,9 +91,10 @@ int rocks_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space spa
 	return err;
 }
 
-/* begin_behind: the key with a zero byte added is the next one there can be. */
-static int begin_behind(struct rocks_scan *s, const struct front_change *last)
+/* begin_behind: the last row; its key with a zero byte added is the next one there can be. */
+static int begin_behind(struct rocks_scan *s)
 {
+	const struct front_change *last = &s->last;
 	unsigned char *from = malloc(last->key_len + 1);
 	int err;
 
@@ -104,15 +105,6 @@ static int begin_behind(struct rocks_scan *s, const struct front_change *last)
 	err = begin(s, from, last->key_len + 1);
 	free(from);
 	return err;
-}
-
-/* order_of: < 0: the row comes first; 0: it stands for what the iterator has; > 0: the iterator. */
-static int order_of(const struct front_change *row, const char *key, size_t key_len)
-{
-	size_t least = row->key_len < key_len ? row->key_len : key_len;
-	int order = memcmp(row->key, key, least);
-
-	return order ? order : (row->key_len > key_len) - (row->key_len < key_len);
 }
 
 /* next_of_db: where the iterator is, past what is done with.  1, 0 at the end, or an error. */
@@ -144,7 +136,7 @@ static int choose(struct rocks_scan *s, struct front_change *c)
 		s->shown = got;
 		return got;
 	}
-	order = got ? order_of(&row, c->key, c->key_len) : -1;
+	order = got ? kv_key_order(row.key, row.key_len, c->key, c->key_len) : -1;
 	s->shown = order >= 0;
 	if (order > 0)
 		return 1;
@@ -161,7 +153,7 @@ int rocks_scan_next(struct kv_scan *scan, const void **key, size_t *key_len, con
 	int got;
 
 	do {
-		got = s->rows.at == s->rows.used && s->rows.more ? begin_behind(s, &s->last) : 0;
+		got = s->rows.at == s->rows.used && s->rows.more ? begin_behind(s) : 0;
 		if (!got)
 			got = choose(s, &c);
 	} while (got == 1 && !c.value);

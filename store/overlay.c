@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/lock.h"
+#include "store/kv_impl.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -337,19 +338,12 @@ int overlay_batch(struct overlay *o, const struct kv_batch **out)
 	return err;
 }
 
-static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static int compare_rows(const void *a, const void *b, void *bytes)
 {
 	const struct overlay_row *x = a, *y = b;
 	const unsigned char *base = bytes;
 
-	return compare(base + x->key_at, x->key_len, base + y->key_at, y->key_len);
+	return kv_key_order(base + x->key_at, x->key_len, base + y->key_at, y->key_len);
 }
 
 int overlay_range(const struct overlay *o, enum kv_space space, const void *from, size_t from_len,
@@ -362,8 +356,8 @@ int overlay_range(const struct overlay *o, enum kv_space space, const void *from
 		const struct record *r = &o->records[e->record];
 		const unsigned char *key = o->bytes + e->key_at;
 
-		if (e->space != space || compare(key, e->key_len, from, from_len) < 0 ||
-		    compare(key, e->key_len, to, to_len) >= 0)
+		if (e->space != space || kv_key_order(key, e->key_len, from, from_len) < 0 ||
+		    kv_key_order(key, e->key_len, to, to_len) >= 0)
 			continue;
 		if (!*rows) {
 			*rows = malloc(o->entry_count * sizeof(**rows));

@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "store/cache.h"
+#include "store/kv_impl.h"
 #include "store/overlay.h"
 #include "store/store_impl.h"
 
@@ -221,13 +222,11 @@ static int fetch(struct txn_scan *s)
 static int order(const struct txn_scan *s)
 {
 	const struct overlay_row *row = &s->rows[s->row];
-	size_t least = row->key_len < s->key_len ? row->key_len : s->key_len;
-	int order;
 
 	if (s->ended)
 		return -1;
-	order = memcmp(overlay_bytes(s->overlay, row->key_at), s->key, least);
-	return order ? order : (row->key_len > s->key_len) - (row->key_len < s->key_len);
+	return kv_key_order(overlay_bytes(s->overlay, row->key_at), row->key_len, s->key,
+			    s->key_len);
 }
 
 int txn_scan_next(struct txn_scan *s, const void **key, size_t *key_len, const void **value,

@@ -112,13 +112,6 @@ static bool jitter(struct plug *p)
 
 /* --- cells -------------------------------------------------------------------------------------- */
 
-static int compare(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
-
-	return order ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 /* place: of the first cell with a key >= key. */
 static size_t place(const struct space *s, const void *key, size_t len)
 {
@@ -128,7 +121,7 @@ static size_t place(const struct space *s, const void *key, size_t len)
 		size_t mid = (low + high) / 2;
 		const struct cell *c = s->cells[mid];
 
-		if (compare(c->key, c->key_len, key, len) < 0)
+		if (kv_key_order(c->key, c->key_len, key, len) < 0)
 			low = mid + 1;
 		else
 			high = mid;
@@ -140,7 +133,7 @@ static struct cell *cell_find(const struct space *s, const void *key, size_t len
 {
 	size_t at = place(s, key, len);
 
-	if (at == s->count || compare(s->cells[at]->key, s->cells[at]->key_len, key, len) != 0)
+	if (at == s->count || kv_key_order(s->cells[at]->key, s->cells[at]->key_len, key, len) != 0)
 		return NULL;
 	return s->cells[at];
 }
@@ -301,7 +294,7 @@ static const struct cell *scan_find(struct scan *s, const struct version **v)
 	for (size_t i = place(s->space, s->next, s->next_len); i < s->space->count; i++) {
 		const struct cell *c = s->space->cells[i];
 
-		if (compare(c->key, c->key_len, s->to, s->to_len) >= 0)
+		if (kv_key_order(c->key, c->key_len, s->to, s->to_len) >= 0)
 			return NULL;
 		*v = version_at(c, s->index);
 		if (*v)
