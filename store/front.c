@@ -3,16 +3,11 @@
 #include "base/err.h"
 #include "base/lock.h"
 #include "store/kv_impl.h"
-#include "store/skiplist.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	CHUNK_BYTES = 256 << 10, /* memory is taken in pieces of this size and kept */
-	ROWS_MOST = 256,         /* of a range at once */
-	ROWS_BYTES = 256 << 10,
-};
+enum { CHUNK_BYTES = 256 << 10 }; /* memory is taken in pieces of this size and kept */
 
 struct chunk {
 	struct chunk *next;
@@ -318,51 +313,21 @@ int front_get(struct front *f, enum kv_space space, const void *key, size_t key_
 	return n->value_len > cap ? -KILN_ERANGE : 0;
 }
 
-struct row_head {
-	uint32_t value_len;
-	uint16_t key_len;
-	bool deleted;
-};
-
-static int add_row(struct front_rows *rows, struct skip_node *n)
-{
-	struct row_head head = { n->value_len, n->key_len, n->deleted };
-	size_t need = rows->used + sizeof(head) + n->key_len + n->value_len;
-	unsigned char *at;
-
-	if (need > rows->room) {
-		size_t room = need < 4096 ? 4096 : 2 * need;
-		void *grown = realloc(rows->bytes, room);
-
-		if (!grown)
-			return -KILN_ENOMEM;
-		rows->bytes = grown;
-		rows->room = room;
-	}
-	at = rows->bytes + rows->used;
-	memcpy(at, &head, sizeof(head));
-	memcpy(at + sizeof(head), skip_key(n), n->key_len);
-	if (n->value_len)
-		memcpy(at + sizeof(head) + n->key_len, n->value, n->value_len);
-	rows->used = need;
-	return 0;
-}
-
 int front_range(struct front *f, enum kv_space space, const void *from, size_t from_len,
-		const void *to, size_t to_len, struct front_rows *rows)
+		const void *to, size_t to_len, struct rows *rows)
 {
 	struct skip_node *a, *m;
-	int count = 0, err = 0;
+	int err = 0;
 
-	rows->used = rows->at = 0;
+	rows_clear(rows);
 	lock_guard(&f->lock);
 	a = skip_within(skip_find(list_of(f, f->adding, space), from, from_len, NULL), to, to_len);
 	m = skip_within(skip_find(list_of(f, f->moving, space), from, from_len, NULL), to, to_len);
-	while ((a || m) && count++ < ROWS_MOST && rows->used < ROWS_BYTES && !err) {
+	while ((a || m) && !rows_full(rows) && !err) {
 		int order = !a ? 1 : !m ? -1 : kv_key_order(skip_key(a), a->key_len,
 							    skip_key(m), m->key_len);
 
-		err = add_row(rows, order <= 0 ? a : m);
+		err = rows_add(rows, order <= 0 ? a : m);
 		if (order <= 0)
 			a = skip_within(a->next[0], to, to_len);
 		if (order >= 0)
@@ -370,29 +335,6 @@ int front_range(struct front *f, enum kv_space space, const void *from, size_t f
 	}
 	rows->more = a || m;
 	return err;
-}
-
-bool front_row(const struct front_rows *rows, struct front_change *row)
-{
-	const unsigned char *at = rows->bytes + rows->at;
-	struct row_head head;
-
-	if (rows->at == rows->used)
-		return false;
-	memcpy(&head, at, sizeof(head));
-	at += sizeof(head);
-	*row = (struct front_change){ .key = at, .key_len = head.key_len,
-				      .value = head.deleted ? NULL : at + head.key_len,
-				      .value_len = head.value_len };
-	return true;
-}
-
-void front_row_next(struct front_rows *rows)
-{
-	struct front_change row;
-
-	if (front_row(rows, &row))
-		rows->at += sizeof(struct row_head) + row.key_len + row.value_len;
 }
 
 uint64_t front_bytes(struct front *f)

@@ -14,6 +14,7 @@
 #define STORE_FRONT_H
 
 #include "store/kv.h"
+#include "store/rows.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,17 +56,9 @@ void front_moved(struct front *f);
 int front_get(struct front *f, enum kv_space space, const void *key, size_t key_len, void *buf,
 	      size_t cap, size_t *len);
 
-/* Rows of a range, copied: deleted keys too, in order.  {0} to begin with; free(bytes). */
-struct front_rows {
-	unsigned char *bytes;
-	size_t used, room, at; /* at: of the next to be looked at */
-	bool more;             /* there were too many: the range ends behind the last one here */
-};
+/* front_range: copies the rows of a range, deleted keys too, in order. */
 int front_range(struct front *f, enum kv_space space, const void *from, size_t from_len,
-		const void *to, size_t to_len, struct front_rows *rows);
-/* front_row: the row at rows->at, without going on; false at the end. */
-bool front_row(const struct front_rows *rows, struct front_change *row);
-void front_row_next(struct front_rows *rows);
+		const void *to, size_t to_len, struct rows *rows);
 
 uint64_t front_bytes(struct front *f); /* keys and values here */
 

@@ -7,13 +7,11 @@
 #include "store/kv_impl.h"
 
 #include "base/err.h"
-#include "store/skiplist.h"
+#include "store/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { CHUNK_ENTRIES = 64, CHUNK_BYTES = 1 << 16 };
 
 struct mem {
 	struct kv kv;
@@ -24,16 +22,15 @@ struct mem {
 	bool single;
 };
 
-/* A scan copies entries out in chunks, so the mutex is never held between two calls. */
+/* A scan copies rows out, some at a time, so the mutex is never held between two calls. */
 struct mem_scan {
 	struct kv_scan scan;
 	struct mem *mem;
 	struct skip_list *list;
 	unsigned char *from, *to;
 	size_t from_len, from_room, to_len;
-	unsigned char *chunk;   /* entries: two lengths, key, value */
-	size_t chunk_used, chunk_room, at;
-	bool ended;
+	struct rows rows;
+	bool begun;
 };
 
 static struct mem *mem_of(struct kv *kv)
@@ -177,7 +174,7 @@ static void mem_scan_close(struct kv_scan *scan)
 
 	free(s->from);
 	free(s->to);
-	free(s->chunk);
+	free(s->rows.bytes);
 	free(s);
 }
 
@@ -207,27 +204,7 @@ static int mem_scan_open(struct kv *kv, const struct kv_view *view, enum kv_spac
 	return 0;
 }
 
-static int chunk_add(struct mem_scan *s, struct skip_node *n)
-{
-	size_t bytes = (size_t)n->key_len + n->value_len, need = s->chunk_used + 8 + bytes;
-	uint32_t lens[2] = { n->key_len, n->value_len };
-
-	if (need > s->chunk_room) {
-		size_t room = need < 4096 ? 4096 : 2 * need;
-		void *grown = realloc(s->chunk, room);
-
-		if (!grown)
-			return -KILN_ENOMEM;
-		s->chunk = grown;
-		s->chunk_room = room;
-	}
-	memcpy(s->chunk + s->chunk_used, lens, 8);
-	memcpy(s->chunk + s->chunk_used + 8, skip_key(n), bytes);
-	s->chunk_used = need;
-	return 0;
-}
-
-/* The next chunk begins right behind the last key: that key with a zero byte added. */
+/* The next rows begin right behind the last key: that key with a zero byte added. */
 static int remember(struct mem_scan *s, struct skip_node *n)
 {
 	size_t need = (size_t)n->key_len + 1;
@@ -249,45 +226,37 @@ static int remember(struct mem_scan *s, struct skip_node *n)
 static int fill(struct mem_scan *s)
 {
 	struct skip_node *n, *last = NULL;
-	int count = 0, err = 0;
+	int err = 0;
 
-	s->chunk_used = s->at = 0;
+	s->begun = true;
+	rows_clear(&s->rows);
 	lock_guard(&s->mem->lock);
-	n = skip_find(s->list, s->from, s->from_len, NULL);
-	while (n && count < CHUNK_ENTRIES && s->chunk_used < CHUNK_BYTES) {
-		if (kv_key_order(skip_key(n), n->key_len, s->to, s->to_len) >= 0)
-			break;
-		err = chunk_add(s, n);
-		if (err)
-			return err;
+	n = skip_within(skip_find(s->list, s->from, s->from_len, NULL), s->to, s->to_len);
+	while (n && !rows_full(&s->rows) && !err) {
+		err = rows_add(&s->rows, n);
 		last = n;
-		n = n->next[0];
-		count++;
+		n = skip_within(n->next[0], s->to, s->to_len);
 	}
-	s->ended = !n || kv_key_order(skip_key(n), n->key_len, s->to, s->to_len) >= 0;
-	return last ? remember(s, last) : 0;
+	s->rows.more = n;
+	return err || !last ? err : remember(s, last);
 }
 
 static int mem_scan_next(struct kv_scan *scan, const void **key, size_t *key_len,
 			 const void **value, size_t *value_len)
 {
 	struct mem_scan *s = (struct mem_scan *)scan;
-	uint32_t lens[2];
+	struct row row;
+	int err = 0;
 
-	if (s->at == s->chunk_used) {
-		int err = s->ended ? 0 : fill(s);
-
-		if (err)
-			return err;
-		if (s->at == s->chunk_used)
-			return 0;
-	}
-	memcpy(lens, s->chunk + s->at, 8);
-	*key = s->chunk + s->at + 8;
-	*key_len = lens[0];
-	*value = s->chunk + s->at + 8 + lens[0];
-	*value_len = lens[1];
-	s->at += 8 + (size_t)lens[0] + lens[1];
+	if (!rows_look(&s->rows, &row) && (s->rows.more || !s->begun))
+		err = fill(s);
+	if (err || !rows_look(&s->rows, &row))
+		return err;
+	*key = row.key;
+	*key_len = row.key_len;
+	*value = row.value;
+	*value_len = row.value_len;
+	rows_next(&s->rows);
 	return 1;
 }
 

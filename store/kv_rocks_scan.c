@@ -18,8 +18,8 @@ struct rocks_scan {
 	rocksdb_readoptions_t *read;
 	rocksdb_iterator_t *it;
 	bool shown; /* where the iterator is has been given out, or a row stands for it */
-	struct front_rows rows;
-	struct front_change last; /* row that was looked at */
+	struct rows rows;
+	struct row last; /* that was looked at */
 	size_t to_len;
 	char to[]; /* the upper bound: RocksDB keeps the pointer */
 };
@@ -94,7 +94,7 @@ int rocks_scan_open(struct kv *kv, const struct kv_view *view, enum kv_space spa
 /* begin_behind: the last row; its key with a zero byte added is the next one there can be. */
 static int begin_behind(struct rocks_scan *s)
 {
-	const struct front_change *last = &s->last;
+	const struct row *last = &s->last;
 	unsigned char *from = malloc(last->key_len + 1);
 	int err;
 
@@ -108,7 +108,7 @@ static int begin_behind(struct rocks_scan *s)
 }
 
 /* next_of_db: where the iterator is, past what is done with.  1, 0 at the end, or an error. */
-static int next_of_db(struct rocks_scan *s, struct front_change *c)
+static int next_of_db(struct rocks_scan *s, struct row *c)
 {
 	char *error = NULL;
 
@@ -125,14 +125,14 @@ static int next_of_db(struct rocks_scan *s, struct front_change *c)
 }
 
 /* choose: the next of both; value NULL: a key that the front knows to be deleted. */
-static int choose(struct rocks_scan *s, struct front_change *c)
+static int choose(struct rocks_scan *s, struct row *c)
 {
 	int order, got = next_of_db(s, c);
-	struct front_change row;
+	struct row row;
 
 	if (got < 0)
 		return got;
-	if (!front_row(&s->rows, &row)) {
+	if (!rows_look(&s->rows, &row)) {
 		s->shown = got;
 		return got;
 	}
@@ -140,7 +140,7 @@ static int choose(struct rocks_scan *s, struct front_change *c)
 	s->shown = order >= 0;
 	if (order > 0)
 		return 1;
-	front_row_next(&s->rows);
+	rows_next(&s->rows);
 	s->last = *c = row;
 	return 1;
 }
@@ -149,7 +149,7 @@ int rocks_scan_next(struct kv_scan *scan, const void **key, size_t *key_len, con
 		    size_t *value_len)
 {
 	struct rocks_scan *s = (struct rocks_scan *)scan;
-	struct front_change c;
+	struct row c;
 	int got;
 
 	do {

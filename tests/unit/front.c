@@ -123,7 +123,7 @@ static void expect_key(struct fixture *f, unsigned i)
 	assert_int_equal(front_get(f->front, KV_INODE, key, 8, buf, sizeof(buf), &len), 1);
 }
 
-static void expect_row(struct fixture *f, unsigned i, const struct front_change *row)
+static void expect_row(struct fixture *f, unsigned i, const struct row *row)
 {
 	const struct known *k = &f->known[i];
 	int want = k->adding ? k->added : k->moved;
@@ -141,8 +141,8 @@ static void expect_row(struct fixture *f, unsigned i, const struct front_change 
 /* expect_range: asked for again and again behind the last row, as long as there is more. */
 static void expect_range(struct fixture *f, unsigned from, unsigned to)
 {
-	struct front_rows rows = { 0 };
-	struct front_change row;
+	struct rows rows = { 0 };
+	struct row row;
 	char first[16], end[16];
 	unsigned i = from;
 
@@ -150,11 +150,11 @@ static void expect_range(struct fixture *f, unsigned from, unsigned to)
 	do {
 		key_of(i, first);
 		assert_int_equal(front_range(f->front, KV_REST, first, 8, end, 8, &rows), 0);
-		while (front_row(&rows, &row)) {
+		while (rows_look(&rows, &row)) {
 			while (!f->known[i].adding && !f->known[i].moving)
 				assert_true(++i < to);
 			expect_row(f, i++, &row);
-			front_row_next(&rows);
+			rows_next(&rows);
 		}
 	} while (rows.more);
 	while (i < to) {
