@@ -26,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 enum { GET_MANY_MAX = 256 };
 
@@ -36,9 +35,6 @@ enum { GET_MANY_MAX = 256 };
 #define WORTH_MOVING (128 << 10) /* bytes, during a sync */
 #define ASK_NS (20 * NS_PER_MS)       /* whether RocksDB goes on after a full disk */
 #define IMPATIENT_NS (12 * NS_PER_S)  /* of who opens or closes */
-#define LITTLE_SHARE 8 /* an eighth of the blob files is little garbage */
-#define PLENTY 4       /* times what the blob files take: room enough on the disk */
-#define GARBAGE_BUFFERS 2 /* less garbage than that many memtables hold is not worth a thought */
 
 /* The first is always "default"; NUMBER_KEY's family comes behind those of the layout. */
 static const char *const split_names[FAMILIES] = { "default", "dirent", "rest", "number" };
@@ -315,7 +311,6 @@ static int rocks_sync(struct kv *kv)
 	if (front_bytes(r->front) > WORTH_MOVING)
 		rocks_move_soon(r);
 	err = journal_sync(r->journal);
-
 	if (err)
 		kv_break(kv, "the journal could not be synced");
 	return err;
@@ -348,22 +343,15 @@ static void rocks_view_free(struct kv *kv, struct kv_view *view)
 	free(v);
 }
 
-static uint64_t figure(struct rocks *r, rocksdb_column_family_handle_t *cf, const char *name)
-{
-	uint64_t value = 0;
-
-	return rocksdb_property_int_cf(r->db, cf, name, &value) == 0 ? value : 0;
-}
-
 static char *size_text(struct rocks *r)
 {
 	uint64_t sum = 0;
 	char *text;
 
 	for (int i = 0; i < r->handle_count; i++)
-		sum += figure(r, r->handles[i], "rocksdb.total-sst-files-size") +
-		       figure(r, r->handles[i], "rocksdb.total-blob-file-size") +
-		       figure(r, r->handles[i], "rocksdb.cur-size-all-mem-tables");
+		sum += rocks_figure(r->db, r->handles[i], "rocksdb.total-sst-files-size") +
+		       rocks_figure(r->db, r->handles[i], "rocksdb.total-blob-file-size") +
+		       rocks_figure(r->db, r->handles[i], "rocksdb.cur-size-all-mem-tables");
 	sum += front_bytes(r->front);
 	return asprintf(&text, "%llu", (unsigned long long)sum) < 0 ? NULL : text;
 }
@@ -496,53 +484,6 @@ static int flush(void *context)
 	return err;
 }
 
-/* set_cutoff: tried again at the next look where it fails, on a full disk for one. */
-static bool set_cutoff(struct rocks *r, enum rocks_cutoff cutoff)
-{
-	static const char *const name[] = { "blob_garbage_collection_age_cutoff" };
-	const char *value = rocks_cutoff_text(cutoff);
-	char *error = NULL;
-
-	rocksdb_set_options_cf(r->db, r->spaces[KV_REST], 1, name, &value, &error);
-	if (error && !r->complained)
-		log_warn("the database's space cannot be collected: %s", error);
-	r->complained = error != NULL;
-	rocksdb_free(error);
-	return !r->complained;
-}
-
-static uint64_t free_bytes(const struct rocks *r)
-{
-	struct statvfs fs;
-
-	return statvfs(r->path, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : 0;
-}
-
-/* steer_collection: a compaction moves every large value that it meets in the blob files older than
- * the cutoff, garbage beside it or not.  Without garbage that is work for nothing, a fifth of the
- * processor time of a file created, written and synced; but garbage takes room, so it is left only
- * where there is plenty.  And RocksDB forces files to be collected only where all those that hang on
- * the keys of one compaction are old enough, and one may hang on all: so while half of what they
- * hold is garbage they are all old enough. */
-static void steer_collection(struct rocks *r)
-{
-	rocksdb_column_family_handle_t *cf = r->spaces[KV_REST];
-	uint64_t garbage = figure(r, cf, "rocksdb.live-blob-file-garbage-size");
-	uint64_t size = figure(r, cf, "rocksdb.live-blob-file-size");
-	enum rocks_cutoff cutoff = ROCKS_CUTOFF_OLDEST;
-
-	if (rocks_collector_has_it(r->collector)) {
-		r->cutoff = ROCKS_CUTOFF_THEIRS;
-		return;
-	}
-	if (garbage > GARBAGE_BUFFERS * r->buffer_bytes && garbage > size / 2)
-		cutoff = ROCKS_CUTOFF_ALL;
-	else if (garbage <= size / LITTLE_SHARE && free_bytes(r) / PLENTY > size)
-		cutoff = ROCKS_CUTOFF_NONE;
-	if (cutoff != r->cutoff && set_cutoff(r, cutoff))
-		r->cutoff = cutoff;
-}
-
 /* look_after: whether so much has been deleted that a flush is worth while.  Deletions that are
  * still in the front are counted at the next look. */
 static bool look_after(void *context)
@@ -551,8 +492,7 @@ static bool look_after(void *context)
 
 	if (front_bytes(r->front))
 		rocks_move_soon(r);
-	steer_collection(r);
-	return figure(r, r->spaces[KV_REST], "rocksdb.num-deletes-active-mem-table") >=
+	return rocks_figure(r->db, r->spaces[KV_REST], "rocksdb.num-deletes-active-mem-table") >=
 	       ROCKS_DELETIONS_MANY;
 }
 
@@ -684,7 +624,6 @@ int kv_rocks_open(const char *path, const struct kv_options *options, struct kv 
 	lock_init(&r->mover_lock, LOCK_RANK_LEAF, "kv mover");
 	cond_init(&r->mover_work);
 	r->buffer_bytes = options->buffer_bytes ? options->buffer_bytes : BUFFER_DEFAULT;
-	r->cutoff = ROCKS_CUTOFF_OLDEST;
 	make_read_write_options(r);
 	r->cache = rocks_cache_new(options->cache_bytes ? options->cache_bytes : CACHE_DEFAULT);
 	r->path = strdup(path);

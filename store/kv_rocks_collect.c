@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "store/kv_rocks_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +15,13 @@ enum { FORCE_OPTIMIZED = 3 }; /* RocksDB's: the last level too, but nothing twic
 #define STALE_NS (400 * NS_PER_MS) /* a look that is older does not say that there is nothing to do */
 #define PAUSE_NS (10 * NS_PER_MS) /* between steps; doubled after each that has brought nothing */
 #define LITTLE_SHARE 8      /* an eighth of the files is little garbage */
+#define PLENTY 4            /* times what the files take: room enough on the disk */
+#define GARBAGE_BUFFERS 2   /* less garbage than that many memtables hold is not worth a thought */
 #define BUFFERS_BESIDE 4    /* as many memtables' room beside what RocksDB's own way takes */
 #define STEP_SHARE 4        /* a step takes a quarter of what is free */
 enum { VAIN_FEW = 4, VAIN_MANY = 7 }; /* steps */
 
-#define CUTOFF_UNSET (-1.0)
+#define CUTOFF_UNKNOWN (-1.0)
 
 struct rocks_collector {
 	rocksdb_t *db;                      /* not owned, as cf and path */
@@ -31,10 +34,10 @@ struct rocks_collector {
 	struct cond work;
 	bool stop;                          /* [lock] */
 	bool hurry;                         /* [lock] */
-	bool has_it, at_work;               /* atomic */
+	bool at_work;                       /* atomic */
 	uint64_t looked_ns;                 /* atomic: when the last look was; 0: a step is under way */
 	unsigned vain;                      /* the thread's: steps in a row that brought nothing */
-	double cutoff;                      /* the thread's: as set, or CUTOFF_UNSET */
+	double cutoff;                      /* the thread's: as set, or CUTOFF_UNKNOWN */
 	bool complained;                    /* the thread's */
 };
 
@@ -42,20 +45,13 @@ struct figures {
 	uint64_t garbage, size, files, avail;
 };
 
-static uint64_t figure(const struct rocks_collector *c, const char *name)
-{
-	uint64_t value = 0;
-
-	return rocksdb_property_int_cf(c->db, c->cf, name, &value) == 0 ? value : 0;
-}
-
 static void look(const struct rocks_collector *c, struct figures *f)
 {
 	struct statvfs fs;
 
-	f->garbage = figure(c, "rocksdb.live-blob-file-garbage-size");
-	f->size = figure(c, "rocksdb.live-blob-file-size");
-	f->files = figure(c, "rocksdb.num-blob-files");
+	f->garbage = rocks_figure(c->db, c->cf, "rocksdb.live-blob-file-garbage-size");
+	f->size = rocks_figure(c->db, c->cf, "rocksdb.live-blob-file-size");
+	f->files = rocks_figure(c->db, c->cf, "rocksdb.num-blob-files");
 	f->avail = statvfs(c->path, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
 }
 
@@ -94,9 +90,25 @@ static bool set_cutoff(struct rocks_collector *c, double cutoff)
 	if (error && !c->complained)
 		log_warn("the database's space cannot be collected: %s", error);
 	c->complained = error != NULL;
-	c->cutoff = error ? CUTOFF_UNSET : cutoff;
+	c->cutoff = error ? CUTOFF_UNKNOWN : cutoff;
 	rocksdb_free(error);
 	return !c->complained;
+}
+
+/* cutoff_for: beside steps.  Without garbage to move values is work for nothing, a fifth of the
+ * processor time of a file created, written and synced; but garbage takes room, so it is left only
+ * where there is plenty.  And RocksDB forces files to be collected only where all those that hang on
+ * the keys of one compaction are old enough, and one may hang on all: so while half of what they
+ * hold is garbage they are all old enough.  Where room is scarce all is left to steps. */
+static double cutoff_for(const struct rocks_collector *c, const struct figures *f, bool scarce)
+{
+	if (scarce)
+		return 0;
+	if (f->garbage > GARBAGE_BUFFERS * c->buffer_bytes && f->garbage > f->size / 2)
+		return 1;
+	if (f->garbage <= f->size / LITTLE_SHARE && f->avail / PLENTY > f->size)
+		return 0;
+	return ROCKS_CUTOFF;
 }
 
 /* brought: others write meanwhile, and make more garbage. */
@@ -134,7 +146,6 @@ static uint64_t run_once(struct rocks_collector *c)
 	__atomic_store_n(&c->looked_ns, clock_mono(), __ATOMIC_RELAXED);
 	scarce = is_scarce(c, &f);
 	worth_it = scarce && is_worth_it(c, &f);
-	__atomic_store_n(&c->has_it, scarce, __ATOMIC_RELAXED);
 	__atomic_store_n(&c->at_work, worth_it && c->vain < VAIN_FEW, __ATOMIC_RELAXED);
 	if (worth_it) {
 		__atomic_store_n(&c->looked_ns, 0, __ATOMIC_RELAXED);
@@ -143,10 +154,7 @@ static uint64_t run_once(struct rocks_collector *c)
 		return PAUSE_NS << c->vain;
 	}
 	c->vain = 0;
-	if (!scarce)
-		c->cutoff = CUTOFF_UNSET; /* the owner's again */
-	else
-		set_cutoff(c, 0);
+	set_cutoff(c, cutoff_for(c, &f, scarce));
 	return LOOK_NS;
 }
 
@@ -184,11 +192,6 @@ bool rocks_collector_at_work(struct rocks_collector *c)
 	return true;
 }
 
-bool rocks_collector_has_it(const struct rocks_collector *c)
-{
-	return __atomic_load_n(&c->has_it, __ATOMIC_RELAXED);
-}
-
 static void destroy(struct rocks_collector *c)
 {
 	rocksdb_compactoptions_destroy(c->options);
@@ -204,7 +207,7 @@ struct rocks_collector *rocks_collector_new(rocksdb_t *db, rocksdb_column_family
 
 	if (!c)
 		return NULL;
-	*c = (struct rocks_collector){ .db = db, .cf = cf, .path = path, .cutoff = CUTOFF_UNSET,
+	*c = (struct rocks_collector){ .db = db, .cf = cf, .path = path, .cutoff = ROCKS_CUTOFF,
 				       .buffer_bytes = buffer_bytes };
 	c->options = rocksdb_compactoptions_create();
 	rocksdb_compactoptions_set_exclusive_manual_compaction(c->options, 0);

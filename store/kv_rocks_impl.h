@@ -30,8 +30,6 @@ struct rocks {
 	struct rocks_collector *collector;
 	char *path; /* of the database, owned */
 	uint64_t buffer_bytes;
-	enum rocks_cutoff cutoff; /* the journal's keeper's */
-	bool complained;          /* the journal's keeper's */
 	bool full_disk;           /* atomic: RocksDB takes nothing because of one */
 	bool patient;             /* atomic: neither opening nor closing: room is waited for */
 	struct front *front;
@@ -65,6 +63,15 @@ static inline struct rocks *rocks_of(struct kv *kv)
 void rocks_quiet(void);
 /* rocks_error: a code for RocksDB's text, which is freed; NULL: 0. */
 int rocks_error(char *text);
+/* rocks_figure: RocksDB's property of that name, a number; 0 if it has none. */
+static inline uint64_t rocks_figure(rocksdb_t *db, rocksdb_column_family_handle_t *cf,
+				    const char *name)
+{
+	uint64_t value = 0;
+
+	return rocksdb_property_int_cf(db, cf, name, &value) == 0 ? value : 0;
+}
+
 /* rocks_write: into the memtables; an error has broken the store.  Where a flush has found no room
  * on the disk RocksDB takes nothing until it has tried again, which it does every five seconds: that
  * is waited for. */

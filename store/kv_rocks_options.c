@@ -63,15 +63,8 @@ static void set_memtable(rocksdb_options_t *o, uint64_t bytes)
 	rocksdb_options_set_enable_write_thread_adaptive_yield(o, 0);
 }
 
-const char *rocks_cutoff_text(enum rocks_cutoff cutoff)
-{
-	static const char *const text[] = { "0", "0.25", "1" };
-
-	return text[cutoff];
-}
-
 /* Large values (the bytes of small files) are written once, into files of their own.  Where there
- * is garbage among them (see steer_collection in kv_rocks.c) a compaction moves those that it comes
+ * is garbage among them (see kv_rocks_collect.c) a compaction moves those that it comes
  * across in the older of these files.  It reads them one by one in the order of their keys: without
  * reading ahead 100 MiB that were not in memory took two minutes. */
 static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
@@ -81,7 +74,7 @@ static void set_blobs(rocksdb_options_t *o, rocksdb_cache_t *cache)
 	rocksdb_options_set_blob_file_size(o, BLOB_FILE);
 	rocksdb_options_set_blob_compression_type(o, rocksdb_lz4_compression);
 	rocksdb_options_set_enable_blob_gc(o, 1);
-	rocksdb_options_set_blob_gc_age_cutoff(o, atof(rocks_cutoff_text(ROCKS_CUTOFF_OLDEST)));
+	rocksdb_options_set_blob_gc_age_cutoff(o, ROCKS_CUTOFF);
 	rocksdb_options_set_blob_gc_force_threshold(o, 0.5);
 	rocksdb_options_set_blob_compaction_readahead_size(o, 2 * MIB);
 	rocksdb_options_set_blob_cache(o, cache);

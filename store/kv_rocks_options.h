@@ -7,11 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The blob files of which a compaction moves what it meets: none, the oldest quarter, all; or what
- * the collector has set (kv_rocks_collect.h). */
-enum rocks_cutoff { ROCKS_CUTOFF_NONE, ROCKS_CUTOFF_OLDEST, ROCKS_CUTOFF_ALL, ROCKS_CUTOFF_THEIRS };
-/* rocks_cutoff_text: as the value of RocksDB's option; static. */
-const char *rocks_cutoff_text(enum rocks_cutoff cutoff);
+/* The share of the blob files, the oldest, of which a compaction moves what it meets: to begin with
+ * (kv_rocks_collect.h sets it). */
+#define ROCKS_CUTOFF 0.25
 /* Deletions in one table that are worth a compaction or a flush. */
 #define ROCKS_DELETIONS_MANY 1024
 
