@@ -56,18 +56,14 @@ int rocks_move(struct rocks *r)
 	return turn(r) ? move_on(r) : 0;
 }
 
-static void await_work(struct rocks *r)
+/* await_work: false: there will be none. */
+static bool await_work(struct rocks *r)
 {
 	lock_guard(&r->mover_lock);
 	while (!r->full && !r->stop)
 		cond_wait(&r->mover_work, &r->mover_lock);
 	r->full = false;
-}
-
-static bool is_stopped(struct rocks *r)
-{
-	lock_guard(&r->mover_lock);
-	return r->stop;
+	return !r->stop;
 }
 
 static void *keep_moving(void *context)
@@ -75,10 +71,8 @@ static void *keep_moving(void *context)
 	struct rocks *r = context;
 
 	pthread_setname_np(pthread_self(), "mover");
-	while (!is_stopped(r)) {
-		await_work(r);
+	while (await_work(r))
 		(void)rocks_move(r); /* a failure has broken the store: those who apply are told */
-	}
 	return NULL;
 }
 
