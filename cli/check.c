@@ -1,6 +1,5 @@
 /* kiln check: whether what lies in a data directory is in order.  Beside serve.c the one command
  * that opens a store itself. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +30,14 @@ static void print_problem(void *context, const char *text)
 
 static void print_volume(const struct found *f, const struct check *c)
 {
-	char inodes[UNITS_TEXT], names[UNITS_TEXT], size[UNITS_TEXT];
+	char inodes[UNITS_TEXT], names[UNITS_TEXT], size[UNITS_TEXT], problems[UNITS_TEXT];
 
-	printf("%s: %s, %s, %s: ", f->volume,
+	printf("%s: %s, %s, %s: %s\n", f->volume,
 	       units_print_many(inodes, c->inodes, "inode", "inodes"),
 	       units_print_many(names, c->names, "name", "names"),
-	       units_print_size(size, c->blocks * 512));
-	if (c->problems)
-		printf("%" PRIu64 " problem%s\n", c->problems, c->problems == 1 ? "" : "s");
-	else
-		printf("in order\n");
+	       units_print_size(size, c->blocks * 512),
+	       c->problems ? units_print_many(problems, c->problems, "problem", "problems")
+			   : "in order");
 }
 
 static int check_volume(void *context, const struct volume_record *r)
@@ -93,7 +90,7 @@ int cli_check(const struct cli_command *command, int argc, char **argv)
 	struct found f = { 0 };
 	struct store *s;
 	const char *dir;
-	char *why;
+	char text[UNITS_TEXT], *why;
 	int err;
 
 	cli_parse(command, options, NULL, argc, argv, 1, 1);
@@ -106,8 +103,9 @@ int cli_check(const struct cli_command *command, int argc, char **argv)
 	if (err)
 		end_in_error(dir, &f, err);
 	if (f.problems)
-		cli_die(CLI_DAMAGED, "%s is damaged: %" PRIu64 " problem%s; copy what you need from a "
-			"mount, or go back to a backup", dir, f.problems, f.problems == 1 ? "" : "s");
-	printf("%s: %u volume%s, all in order\n", dir, f.volumes, f.volumes == 1 ? "" : "s");
+		cli_die(CLI_DAMAGED, "%s is damaged: %s; copy what you need from a mount, or go back "
+			"to a backup", dir, units_print_many(text, f.problems, "problem", "problems"));
+	printf("%s: %s, all in order\n", dir,
+	       units_print_many(text, f.volumes, "volume", "volumes"));
 	return CLI_OK;
 }
