@@ -85,6 +85,19 @@ server_ready() {
 	"$KILN" status
 }
 
+# small_disk SIZE [OPTION...]: $DATA is an ext4 of that size; the options are those of mkfs.ext4.
+small_disk() {
+	local size=$1
+	shift
+	need_root
+	need_cmd mkfs.ext4
+	truncate -s "$size" "$KILN_TMP/image"
+	mkfs.ext4 -q -m 0 "$@" "$KILN_TMP/image"
+	mkdir "$DATA"
+	mount -o loop "$KILN_TMP/image" "$DATA" || skip "needs loop devices"
+	rmdir "$DATA/lost+found"
+}
+
 # server_start [OPTION...]: on $DATA; returns when it answers.  Its log is server.log.
 server_start() {
 	[ -n "$TCP_PORT" ] || TCP_PORT=$(free_port)

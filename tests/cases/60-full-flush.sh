@@ -3,14 +3,8 @@
 # allow-log: No space left|no space left|could not be applied|could not be flushed
 # timeout: 90
 . "$KILN_TESTS/lib.sh"
-need_root
 need_fuse
-need_cmd mkfs.ext4
-truncate -s 200M "$KILN_TMP/image"
-mkfs.ext4 -q -b 1024 -m 0 "$KILN_TMP/image"
-mkdir "$DATA"
-mount -o loop "$KILN_TMP/image" "$DATA" || skip "needs loop devices"
-rmdir "$DATA/lost+found"
+small_disk 200M -b 1024
 setup
 py <<'PY'
 for i in range(500):

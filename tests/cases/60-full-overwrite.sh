@@ -4,14 +4,8 @@
 # allow-log: No space left|no space left
 # timeout: 240
 . "$KILN_TESTS/lib.sh"
-need_root
 need_fuse
-need_cmd mkfs.ext4
-truncate -s 400M "$KILN_TMP/image"
-mkfs.ext4 -q -m 0 "$KILN_TMP/image"
-mkdir "$DATA"
-mount -o loop "$KILN_TMP/image" "$DATA" || skip "needs loop devices"
-rmdir "$DATA/lost+found"
+small_disk 400M
 setup
 cat >"$KILN_TMP/full.py" <<'PY'
 from kfs import *

@@ -2,14 +2,8 @@
 # allow-log: No space left|no space left|ENOSPC
 # timeout: 120
 . "$KILN_TESTS/lib.sh"
-need_root
 need_fuse
-need_cmd mkfs.ext4
-truncate -s 200M "$KILN_TMP/image"
-mkfs.ext4 -q -m 0 "$KILN_TMP/image"
-mkdir "$DATA"
-mount -o loop "$KILN_TMP/image" "$DATA" || skip "needs loop devices"
-rmdir "$DATA/lost+found"
+small_disk 200M
 setup
 py <<'PY'
 write_file('precious', b'precious' * 1000)
