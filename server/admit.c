@@ -1,40 +1,33 @@
 #include "server/admit.h"
 
+#include "server/dispatch.h"
 #include "server/volume.h"
 
 #include <linux/falloc.h>
 
-/* A size that is set can be less than what there is; more is a hole. */
-static enum room_need setattr_need(const struct fuse_setattr_in *set)
+/* punches: what is allocated is given back. */
+static bool punches(const struct request *req)
 {
-	return set->valid & FATTR_SIZE && set->size == 0 ? ROOM_NONE : ROOM_LITTLE;
+	const struct fuse_fallocate_in *arg = req->arg;
+
+	return req->in.opcode == FUSE_FALLOCATE && arg->mode & FALLOC_FL_PUNCH_HOLE;
+}
+
+/* empties: any other size that is set can be less than what there is, or more, which is a hole. */
+static bool empties(const struct request *req)
+{
+	const struct fuse_setattr_in *arg = req->arg;
+
+	return req->in.opcode == FUSE_SETATTR && arg->valid & FATTR_SIZE && arg->size == 0;
 }
 
 static enum room_need need_of(const struct request *req)
 {
-	const struct fuse_fallocate_in *allocate = req->arg;
-
-	switch (req->in.opcode) {
-	case FUSE_SETATTR:
-		return setattr_need(req->arg);
-	case FUSE_FALLOCATE:
-		return allocate->mode & FALLOC_FL_PUNCH_HOLE ? ROOM_LITTLE : ROOM_BYTES;
-	case FUSE_RENAME:
-	case FUSE_RENAME2:
-		return ROOM_LITTLE;
-	case FUSE_WRITE:
-	case FUSE_COPY_FILE_RANGE:
-	case FUSE_CREATE:
-	case FUSE_TMPFILE:
-	case FUSE_MKDIR:
-	case FUSE_MKNOD:
-	case FUSE_SYMLINK:
-	case FUSE_LINK:
-	case FUSE_SETXATTR:
-		return ROOM_BYTES;
-	default:
-		return ROOM_NONE;
-	}
+	if (req->op->flags & OP_ADDS)
+		return punches(req) ? ROOM_LITTLE : ROOM_BYTES;
+	if (req->op->flags & OP_ALTERS)
+		return empties(req) ? ROOM_NONE : ROOM_LITTLE;
+	return ROOM_NONE;
 }
 
 int admit_change(const struct request *req)

@@ -21,6 +21,8 @@ enum {
 	OP_NAME_XATTR = 32,/* name[0] may hold '/' */
 	OP_NO_INIT = 64,   /* allowed before INIT */
 	OP_ON_DEAD = 128,  /* allowed on a session that has ended */
+	OP_ADDS = 256,     /* brings new bytes or names (server/admit.h) */
+	OP_ALTERS = 512,   /* takes a little room for what is there */
 };
 
 struct op {
