@@ -60,11 +60,12 @@ int rows_add(struct rows *r, struct skip_node *n)
 
 bool rows_look(const struct rows *r, struct row *row)
 {
-	const unsigned char *at = r->bytes + r->at;
+	const unsigned char *at;
 	struct head head;
 
 	if (r->at == r->used)
 		return false;
+	at = r->bytes + r->at;
 	memcpy(&head, at, sizeof(head));
 	at += sizeof(head);
 	*row = (struct row){ .key = at, .key_len = head.key_len, .value_len = head.value_len,
